@@ -1,0 +1,48 @@
+# Every target builds what it needs: the environment comes from the hash-pinned lock file and nothing else.
+PYTHON ?= python3.11
+BIN := .venv/bin
+BENCH := .venv-bench/bin
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+.PHONY: reproduce test test-slow bench docs lock clean
+
+reproduce: .venv/ready  ## the main job: the papers' figures into out/
+	$(BIN)/rectilinear reproduce --out out
+
+test: .venv/ready  ## everything CI checks
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest tests/test_kernels.py
+	$(BIN)/pytest
+
+test-slow: .venv/ready  ## long studies
+	$(BIN)/pytest -m slow
+
+bench: .venv-bench/ready  ## the benchmark tables, against peers in an environment of their own
+	$(BENCH)/python -m benchmarks
+
+docs: .venv/ready  ## run every example of the README
+	$(BIN)/pytest README.md
+
+.venv/ready: requirements/dev.txt pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --require-hashes -r requirements/dev.txt
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
+	touch $@
+
+.venv-bench/ready: requirements/dev.txt requirements/bench.txt pyproject.toml
+	$(PYTHON) -m venv .venv-bench
+	$(BENCH)/pip install --quiet --require-hashes -r requirements/dev.txt
+	$(BENCH)/pip install --quiet --require-hashes -r requirements/bench.txt
+	$(BENCH)/pip install --quiet --no-deps --no-build-isolation -e .
+	touch $@
+
+lock:  ## renew the lock file from pyproject.toml (needs pip-tools)
+	pip-compile --extra dev --generate-hashes --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+	  --strip-extras --no-header --allow-unsafe -o requirements/dev.txt pyproject.toml
+
+clean:
+	rm -rf .venv .venv-bench out dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,95 @@
+"""A Problem: data, network, starting weights and loss; what theorems are asked about and flows start from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .dataset import Dataset
+from .errors import InputError
+from .losses import Loss, named_loss
+from .network import Network, Weights
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Train `network` on `data` from `weights` by gradient flow on L = <l(y, f)> + (l2/2)|W|^2, time unit tau = 1.
+
+    >>> import rectilinear as rl
+    >>> data = rl.Dataset([[1.0, 0.0], [0.0, 1.0]], [1.0, -1.0])
+    >>> net = rl.Network(inputs=2, widths=(8,))
+    >>> problem = rl.Problem(data, net, net.init(scale=1e-3, seed=0), loss="logistic")
+    >>> round(problem.objective(problem.weights), 6)
+    0.693147
+    """
+
+    data: Dataset
+    network: Network
+    weights: Weights
+    loss: Loss
+    l2: float = 0.0
+
+    def __init__(
+        self,
+        data: Dataset,
+        network: Network,
+        weights: tuple[ArrayLike, ...],
+        loss: str | Loss = "square",
+        l2: float = 0.0,
+    ) -> None:
+        loss = named_loss(loss)
+        if data.inputs != network.inputs:
+            raise InputError(
+                f"the network must have as many inputs as the data, found {network.inputs} and {data.inputs}; "
+                f"use Network(inputs={data.inputs}, ...)."
+            )
+        if not np.isfinite(l2) or l2 < 0:
+            raise InputError(f"l2 must be a number >= 0, found {l2!r}.")
+        if loss.is_classification and not np.isin(data.y, (-1.0, 1.0)).all():
+            odd_one = data.y[~np.isin(data.y, (-1.0, 1.0))][0]
+            raise InputError(
+                f"labels must be -1 or +1 for the {loss} loss, found {odd_one:g}; recode them, e.g. y = np.where(y > 0, 1, -1)."
+            )
+        object.__setattr__(self, "data", data)
+        object.__setattr__(self, "network", network)
+        object.__setattr__(self, "weights", network.check_weights(weights))
+        object.__setattr__(self, "loss", loss)
+        object.__setattr__(self, "l2", float(l2))
+
+    def with_weights(self, weights: tuple[ArrayLike, ...]) -> Problem:
+        """The same problem from other weights."""
+        return Problem(self.data, self.network, weights, self.loss, self.l2)
+
+    @cached_property
+    def x(self) -> Array:
+        """The inputs as the first layer sees them: (samples, inputs), plus a column of ones if there are biases."""
+        return np.ascontiguousarray(self.network.seen(self.data.x))
+
+    @property
+    def y(self) -> Array:
+        return self.data.y
+
+    def output(self, weights: Weights) -> Array:
+        """f on the data, (samples,)."""
+        return self.network.output(weights, self.data.x)
+
+    def data_loss(self, weights: Weights) -> float:
+        """<l(y, f)>, without regularisation."""
+        return self.network.loss(weights, self.data.x, self.y, self.loss)
+
+    def objective(self, weights: Weights) -> float:
+        """<l(y, f)> + (l2/2)|W|^2: what gradient flow descends."""
+        return self.network.loss(weights, self.data.x, self.y, self.loss, self.l2)
+
+    def gradient(self, weights: Weights) -> Weights:
+        """Gradient of `objective` (the plain NumPy definition; the flow has compiled kernels)."""
+        return self.network.gradient(weights, self.data.x, self.y, self.loss, self.l2)
+
+    def __repr__(self) -> str:
+        l2 = f", l2 {self.l2:g}" if self.l2 else ""
+        return f"Problem: {self.network} on {self.data.name} ({self.data.samples} samples), {self.loss} loss{l2}"

@@ -1,0 +1,253 @@
+"""Trajectory: a training run, simulated or predicted; it prints as a card, turns into xarray and saves as netCDF."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .dataset import Dataset
+from .errors import FileError, InputError
+from .network import Network, Weights
+from .problem import Problem
+
+if TYPE_CHECKING:
+    import xarray
+
+Array = NDArray[np.float64]
+
+FORMAT = 1  # raised when saved files change in a way that old readers cannot follow
+
+
+class Status(Enum):
+    """Why a run ended; the value is the sentence the user reads."""
+
+    FINISHED = "reached the last time asked for"
+    STATIONARY = "stopped: the gradient norm fell below stop_gradient"
+    LOSS_REACHED = "stopped: the loss fell below stop_loss"
+    OUT_OF_STEPS = "stopped: max_steps were used up; what was computed is returned"
+    OUT_OF_SECONDS = "stopped: max_seconds were used up; what was computed is returned"
+    INTERRUPTED = "stopped: interrupted by the user; what was computed is returned"
+    CHATTERING = (
+        "stopped: the run chatters on a kink (neurons are pushed onto a hyperplane w.x = 0 from both sides, "
+        "so ordinary steps shrink to nothing); what was computed is returned"
+    )
+    DIVERGED = "stopped: the weights left the range of floating-point numbers; take smaller steps"
+    PREDICTED = "given by a theorem"
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What the flow must conserve, measured on the run itself.
+
+    `balance_drift`: largest change of |w_h|^2 - a_h^2 of any hidden neuron h (deep: |row|^2 - |column|^2), relative to the
+    largest |w_h|^2 + a_h^2 that neuron has; with L2 the conserved quantity decays as e^{-2 l2 t} and that is what is compared.
+    None where layers on either side do not both train. `loss_rise`: largest rise of the objective between two saved times,
+    relative to its first value. `energy_residual`: largest |L(0) - L(t) - integral of |grad L|^2|, relative to L(0); None for
+    gradient descent, which is not a flow.
+    """
+
+    balance_drift: float | None
+    loss_rise: float
+    energy_residual: float | None
+
+    def __str__(self) -> str:
+        drift = "-" if self.balance_drift is None else f"{self.balance_drift:.1e}"
+        energy = "-" if self.energy_residual is None else f"{self.energy_residual:.1e}"
+        return f"balance drift {drift}, largest loss rise {self.loss_rise:.1e}, energy residual {energy}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trajectory:
+    """A run of `problem` at `times` (t,): `loss` (t,) without regularisation, `weights[l]` (t, out, in).
+
+    `statistics` counts what the run cost; `provenance` says how it was made (package version, method, tolerances, time unit).
+    """
+
+    problem: Problem
+    times: Array
+    loss: Array
+    weights: tuple[Array, ...]
+    status: Status = Status.FINISHED
+    audit: Audit | None = None
+    statistics: Mapping[str, Any] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def weights_at(self, k: int) -> Weights:
+        """All layers at the k-th saved time."""
+        return tuple(layer[k] for layer in self.weights)
+
+    @property
+    def final(self) -> Weights:
+        """All layers at the last saved time."""
+        return self.weights_at(-1)
+
+    def outputs(self, x: ArrayLike | None = None) -> Array:
+        """f at the saved times, shape (t, n); on the training data unless `x` (n, inputs) is given."""
+        inputs = self.problem.data.x if x is None else np.atleast_2d(np.asarray(x, dtype=np.float64))
+        return np.array([self.problem.network.output(self.weights_at(k), inputs) for k in range(len(self))])
+
+    @cached_property
+    def objective(self) -> Array:
+        """Loss plus regularisation, (t,): what gradient flow descends."""
+        if not self.problem.l2:
+            return self.loss
+        penalties = [self.problem.network.penalty(self.weights_at(k)) for k in range(len(self))]
+        return self.loss + self.problem.l2 * np.array(penalties)
+
+    @cached_property
+    def linear_map(self) -> Array:
+        """v(t) with (f(x) - f(-x))/2 = v . x, shape (t, inputs); two layers without bias (Theorem 1)."""
+        return np.array([self.problem.network.linear_part(self.weights_at(k)) for k in range(len(self))])
+
+    def to_xarray(self) -> xarray.Dataset:
+        """The run as an xarray.Dataset: dimensions time, sample, input and, per layer, out_l and in_l."""
+        import xarray
+
+        problem = self.problem
+        variables: dict[str, Any] = {
+            "loss": ("time", self.loss, {"long_name": "loss without regularisation"}),
+            "x": (("sample", "input"), problem.data.x),
+            "y": ("sample", problem.data.y),
+        }
+        for k, (layer, start) in enumerate(zip(self.weights, problem.weights, strict=True), 1):
+            variables[f"weights_{k}"] = (("time", f"out_{k}", f"in_{k}"), layer)
+            variables[f"start_{k}"] = ((f"out_{k}", f"in_{k}"), start)
+        variables.update(self._extra_variables())
+        return xarray.Dataset(
+            variables,
+            coords={"time": ("time", self.times, {"units": "tau"})},
+            attrs={"rectilinear": json.dumps(self._metadata(), sort_keys=True)},
+        )
+
+    def save(self, path: str | Path) -> Path:
+        """Write the run as netCDF 4; `rectilinear.load` reads it back."""
+        path = Path(path)
+        if not path.parent.is_dir():
+            raise FileError(f"{path.parent}: no such folder to save in; create it first.")
+        partial = path.with_name(path.name + ".part")
+        self.to_xarray().to_netcdf(partial, engine="h5netcdf")
+        partial.replace(path)  # an interrupted save never leaves half a file under the real name
+        return path
+
+    def _extra_variables(self) -> dict[str, Any]:
+        """Variables that a kind of trajectory adds to the file."""
+        return {}
+
+    def _metadata(self) -> dict[str, Any]:
+        problem = self.problem
+        network = problem.network
+        return {
+            "format": FORMAT,
+            "kind": type(self).__name__,
+            "status": self.status.name,
+            "data": {"name": problem.data.name, "promises": sorted(problem.data.promises)},
+            "network": {
+                "inputs": int(network.inputs),
+                "widths": [int(width) for width in network.widths],
+                "alpha": float(network.alpha),
+                "bias": network.bias,
+                "trainable": list(network.trainable_layers),
+            },
+            "loss": problem.loss.name,
+            "l2": problem.l2,
+            "audit": None if self.audit is None else vars(self.audit),
+            "statistics": dict(self.statistics),
+            "provenance": dict(self.provenance),
+        }
+
+    def __repr__(self) -> str:
+        rows = [("problem", repr(self.problem).removeprefix("Problem: ")), *self._card()]
+        return "\n".join([type(self).__name__, *(f"  {name:<9} {text}" for name, text in rows)])
+
+    def _card(self) -> list[tuple[str, str]]:
+        rows = [("status", self.status.value)]
+        if len(self):
+            rows += [
+                ("times", f"{len(self)} from {self.times[0]:g} to {self.times[-1]:g}"),
+                ("loss", f"{self.loss[0]:.6g} -> {self.loss[-1]:.6g}"),
+            ]
+        if self.statistics:
+            rows.append(("cost", ", ".join(f"{_short(v)} {name}" for name, v in self.statistics.items())))
+        if self.audit is not None:
+            rows.append(("audit", str(self.audit)))
+        return rows
+
+
+def _short(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def load(path: str | Path) -> Trajectory:
+    """Read a run that `Trajectory.save` wrote.
+
+    >>> import numpy as np, rectilinear as rl, tempfile, pathlib
+    >>> data = rl.datasets.six_points()
+    >>> net = rl.Network(inputs=2, widths=(4,), alpha=1.0)
+    >>> run = rl.simulate(rl.Problem(data, net, net.init(scale=0.1, seed=0)), times=[0.0, 1.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     again = rl.load(run.save(pathlib.Path(folder) / "run.nc"))
+    >>> bool(np.array_equal(run.loss, again.loss))
+    True
+    """
+    import xarray
+
+    path = Path(path)
+    if not path.exists():
+        raise FileError(f"{path}: no such file; check the path.")
+    try:
+        with xarray.open_dataset(path, engine="h5netcdf") as file:
+            contents = file.load()
+        metadata = json.loads(contents.attrs["rectilinear"])
+    except (OSError, KeyError, ValueError) as error:
+        raise FileError(f"{path.name}: a run saved by Trajectory.save is required, and this is not one ({error}).") from error
+    if metadata["format"] > FORMAT:
+        raise FileError(
+            f"{path.name}: format {FORMAT} or older is required, found {metadata['format']}; update rectilinear to read it."
+        )
+    return from_contents(contents, metadata)
+
+
+def from_contents(contents: xarray.Dataset, metadata: Mapping[str, Any]) -> Trajectory:
+    """Build the run from a file's variables and metadata."""
+    net = metadata["network"]
+    network = Network(net["inputs"], tuple(net["widths"]), net["alpha"], net["bias"], tuple(net["trainable"]))
+    data = Dataset(contents["x"].values, contents["y"].values, metadata["data"]["name"], set(metadata["data"]["promises"]))
+    layers = range(1, network.layers + 1)
+    start = tuple(contents[f"start_{k}"].values for k in layers)
+    return Trajectory(
+        problem=Problem(data, network, start, metadata["loss"], metadata["l2"]),
+        times=contents["time"].values,
+        loss=contents["loss"].values,
+        weights=tuple(contents[f"weights_{k}"].values for k in layers),
+        status=Status[metadata["status"]],
+        audit=None if metadata["audit"] is None else Audit(**metadata["audit"]),
+        statistics=metadata["statistics"],
+        provenance=metadata["provenance"],
+    )
+
+
+def check_times(times: ArrayLike) -> Array:
+    """Times as a float64 array: finite, not negative, strictly rising."""
+    try:
+        array = np.atleast_1d(np.asarray(times, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"times must be numbers ({error}).") from error
+    if array.ndim != 1 or array.size == 0:
+        raise InputError(f"times must be a non-empty list of numbers, found shape {array.shape}.")
+    if not np.isfinite(array).all() or array[0] < 0 or (np.diff(array) <= 0).any():
+        raise InputError(
+            "times must be finite, not negative and strictly rising, "
+            f"found {np.array2string(array, threshold=6, edgeitems=3)}; sort them and drop repeats."
+        )
+    return array
