@@ -65,11 +65,11 @@ class Dataset:
 
     @property
     def samples(self) -> int:
-        return self.x.shape[0]
+        return len(self.x)
 
     @property
     def inputs(self) -> int:
-        return self.x.shape[1]
+        return int(self.x.shape[1])
 
     @cached_property
     def covariance(self) -> Array:
@@ -215,7 +215,7 @@ def _find_lines(x: Array) -> Lines:
     """Sort unit vectors along one random axis, so that only neighbours need to be compared."""
     norms = np.linalg.norm(x, axis=1)
     units = x / norms[:, None]
-    axis = np.random.default_rng(0).standard_normal(x.shape[1])
+    axis = np.random.default_rng(0).standard_normal((x.shape[1],))
     axis /= np.linalg.norm(axis)
     along = units @ axis
     signs = np.where(along < 0, -1.0, 1.0)
@@ -236,7 +236,7 @@ def _find_lines(x: Array) -> Lines:
             index[i] = len(representatives)
             candidates.append(len(representatives))
             representatives.append(int(i))
-    # number the lines by first appearance, so that permuting neurons or rotating inputs leaves the numbering alone
+    # number the lines by first appearance, so that rotating the inputs leaves the numbering alone
     _, first = np.unique(index, return_index=True)
     rank = np.argsort(np.argsort(first))
     normals = units[np.array(representatives)[np.argsort(first)]]
@@ -295,7 +295,9 @@ def _target_column(path: Path, target: str | int, columns: int, header: list[str
             raise FileError(f"{path.name}: target column must lie in 0..{columns - 1}, found {position}.")
         return position % columns
     if header is None:
-        raise FileError(f"{path.name}: target {target!r} needs a header row, found none; give its position, e.g. --target 0.")
+        raise FileError(
+            f"{path.name}: target {target!r} needs a header row, found none; give its position, e.g. --target 0."
+        )
     if target not in header:
         raise FileError(f"{path.name}: target {target!r} is not a column; there are {', '.join(header)}.")
     return header.index(target)

@@ -164,12 +164,12 @@ class Network:
     def linear_part(self, weights: Weights) -> Array:
         """The vector v with (f(x) - f(-x))/2 = v . x for every x: v = (1 + alpha)/2 W_2 W_1 (Theorem 1), shape (inputs,)."""
         self._require_two_layers("linear_part")
-        return (1.0 + self.alpha) / 2.0 * (weights[1] @ weights[0])[0]
+        return np.asarray((1.0 + self.alpha) / 2.0 * (weights[1] @ weights[0])[0])
 
     def even_part(self, weights: Weights, x: ArrayLike) -> Array:
         """(f(x) + f(-x))/2 = (1 - alpha)/2 sum_h a_h |w_h . x|, shape (n,) (Theorem 1)."""
         self._require_two_layers("even_part")
-        return (1.0 - self.alpha) / 2.0 * (np.abs(self.seen(x) @ weights[0].T) @ weights[1][0])
+        return np.asarray((1.0 - self.alpha) / 2.0 * (np.abs(self.seen(x) @ weights[0].T) @ weights[1][0]))
 
     def _require_two_layers(self, what: str) -> None:
         if self.layers != 2 or self.bias:

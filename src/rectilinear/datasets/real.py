@@ -1,0 +1,72 @@
+"""Real data sets that ship with scikit-learn (an optional dependency), centred; nothing is downloaded.
+
+A real sample keeps no hypothesis by construction; `symmetrised=True` adds every sample's mirror image (-x, -y), which makes
+Condition 3 of Zhang et al. hold exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..dataset import Dataset
+from ..errors import InputError
+from .options import require_switch
+
+Array = NDArray[np.float64]
+
+BRIGHTEST = 16.0  # pixels of the digits run from 0 to 16
+
+
+def digits(first: int = 0, second: int = 1, symmetrised: bool = False) -> Dataset:
+    """Two handwritten digits as 8 x 8 images with pixels in [0, 1], centred; y = +1 for `first`, -1 for `second`."""
+    for name, digit in (("first", first), ("second", second)):
+        if not isinstance(digit, (int, np.integer)) or isinstance(digit, bool) or digit not in range(10):
+            raise InputError(f"{name} must be a digit from 0 to 9, found {digit!r}.")
+    if first == second:
+        raise InputError(f"first and second must be two different digits, found {first} twice.")
+    images, numbers = _shipped("load_digits")
+    chosen = np.isin(numbers, (first, second))
+    labels = np.where(numbers[chosen] == first, 1.0, -1.0)
+    return _finished(f"digits_{first}_{second}", _centred(images[chosen] / BRIGHTEST), labels, symmetrised)
+
+
+def breast_cancer(symmetrised: bool = False) -> Dataset:
+    """569 tumours, 30 measurements, each centred and of unit variance; y = +1 for benign, -1 for malignant."""
+    measurements, benign = _shipped("load_breast_cancer")
+    return _finished("breast_cancer", _standardised(measurements), np.where(benign == 1, 1.0, -1.0), symmetrised)
+
+
+def diabetes(symmetrised: bool = False) -> Dataset:
+    """442 patients, 10 measurements; y is the progression of the disease. All centred and of unit variance (regression)."""
+    measurements, progression = _shipped("load_diabetes")
+    return _finished("diabetes", _standardised(measurements), _standardised(progression), symmetrised)
+
+
+def _shipped(loader: str) -> tuple[Array, Array]:
+    try:
+        import sklearn.datasets
+    except ImportError as error:
+        raise InputError(
+            "scikit-learn is required for the real data sets and is not installed; install rectilinear[real-data]."
+        ) from error
+    load: Callable[..., Any] = getattr(sklearn.datasets, loader)
+    x, y = load(return_X_y=True)
+    return np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+
+
+def _centred(columns: Array) -> Array:
+    return np.asarray(columns - columns.mean(axis=0))
+
+
+def _standardised(columns: Array) -> Array:
+    return np.asarray(_centred(columns) / columns.std(axis=0))
+
+
+def _finished(name: str, x: Array, y: Array, symmetrised: bool) -> Dataset:
+    require_switch("symmetrised", symmetrised)
+    data = Dataset(x, y, name)
+    return data.symmetrised() if symmetrised else data
