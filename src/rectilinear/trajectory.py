@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -80,6 +80,11 @@ class Trajectory:
     statistics: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
+    kinds: ClassVar[dict[str, type[Trajectory]]] = {}  # by class name, so that `load` gives back what was saved
+
+    def __init_subclass__(cls) -> None:
+        Trajectory.kinds[cls.__name__] = cls
+
     def __len__(self) -> int:
         return len(self.times)
 
@@ -120,9 +125,10 @@ class Trajectory:
             "x": (("sample", "input"), problem.data.x),
             "y": ("sample", problem.data.y),
         }
-        for k, (layer, start) in enumerate(zip(self.weights, problem.weights, strict=True), 1):
-            variables[f"weights_{k}"] = (("time", f"out_{k}", f"in_{k}"), layer)
+        for k, start in enumerate(problem.weights, 1):
             variables[f"start_{k}"] = ((f"out_{k}", f"in_{k}"), start)
+        for k, layer in enumerate(self.weights, 1):
+            variables[f"weights_{k}"] = (("time", f"out_{k}", f"in_{k}"), layer)
         variables.update(self._extra_variables())
         return xarray.Dataset(
             variables,
@@ -142,6 +148,11 @@ class Trajectory:
 
     def _extra_variables(self) -> dict[str, Any]:
         """Variables that a kind of trajectory adds to the file."""
+        return {}
+
+    @classmethod
+    def _extra_fields(cls, contents: xarray.Dataset, metadata: Mapping[str, Any]) -> dict[str, Any]:
+        """Fields of that kind of trajectory, read back from the file."""
         return {}
 
     def _metadata(self) -> dict[str, Any]:
@@ -210,7 +221,9 @@ def load(path: str | Path) -> Trajectory:
             contents = file.load()
         metadata = json.loads(contents.attrs["rectilinear"])
     except (OSError, KeyError, ValueError) as error:
-        raise FileError(f"{path.name}: a run saved by Trajectory.save is required, and this is not one ({error}).") from error
+        raise FileError(
+            f"{path.name}: a run saved by Trajectory.save is required, and this is not one ({error})."
+        ) from error
     if metadata["format"] > FORMAT:
         raise FileError(
             f"{path.name}: format {FORMAT} or older is required, found {metadata['format']}; update rectilinear to read it."
@@ -225,29 +238,32 @@ def from_contents(contents: xarray.Dataset, metadata: Mapping[str, Any]) -> Traj
     data = Dataset(contents["x"].values, contents["y"].values, metadata["data"]["name"], set(metadata["data"]["promises"]))
     layers = range(1, network.layers + 1)
     start = tuple(contents[f"start_{k}"].values for k in layers)
-    return Trajectory(
+    kind = Trajectory.kinds.get(metadata["kind"], Trajectory)
+    return kind(
         problem=Problem(data, network, start, metadata["loss"], metadata["l2"]),
         times=contents["time"].values,
         loss=contents["loss"].values,
-        weights=tuple(contents[f"weights_{k}"].values for k in layers),
+        weights=tuple(contents[f"weights_{k}"].values for k in layers if f"weights_{k}" in contents),
         status=Status[metadata["status"]],
         audit=None if metadata["audit"] is None else Audit(**metadata["audit"]),
         statistics=metadata["statistics"],
         provenance=metadata["provenance"],
+        **kind._extra_fields(contents, metadata),
     )
 
 
-def check_times(times: ArrayLike) -> Array:
-    """Times as a float64 array: finite, not negative, strictly rising."""
+def check_times(times: ArrayLike, allow_infinity: bool = False) -> Array:
+    """Times as a float64 array: not negative, strictly rising, and finite unless the last one may be infinity."""
     try:
         array = np.atleast_1d(np.asarray(times, dtype=np.float64))
     except (TypeError, ValueError) as error:
         raise InputError(f"times must be numbers ({error}).") from error
     if array.ndim != 1 or array.size == 0:
         raise InputError(f"times must be a non-empty list of numbers, found shape {array.shape}.")
-    if not np.isfinite(array).all() or array[0] < 0 or (np.diff(array) <= 0).any():
+    finite = np.isfinite(array[:-1] if allow_infinity and array[-1] == np.inf else array).all()
+    if not finite or array[0] < 0 or not (array[:-1] < array[1:]).all():
         raise InputError(
-            "times must be finite, not negative and strictly rising, "
+            f"times must be {'' if allow_infinity else 'finite, '}not negative and strictly rising, "
             f"found {np.array2string(array, threshold=6, edgeitems=3)}; sort them and drop repeats."
         )
     return array

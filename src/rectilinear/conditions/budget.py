@@ -1,0 +1,74 @@
+"""The expressivity budget of a data set: what two-layer bias-free networks can and cannot fit (Zhang et al., Theorem 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..dataset import Array, Dataset
+
+
+@dataclass(frozen=True, eq=False)
+class Budget:
+    """The target y = linear + even + inexpressible on the samples, three orthogonal vectors (n,).
+
+    Any two-layer network without bias is v . x plus an even function of degree one (Theorem 1). On samples x_i = l_i n_k of
+    the line with unit normal n_k it takes the values l_i v . n_k + |l_i| e_k. Every choice of v and of one e_k per line is
+    reached by a wide enough network with alpha < 1: as functions of w, the |w . n_k| have their kinks on distinct
+    hyperplanes, so they are independent and some sum of |w_h . x| interpolates any e_k. Hence `linear` is the best linear
+    fit, `even` what the best two-layer fit adds to it, and `inexpressible` its residual, all exact for the sample. On
+    mirrored data `even` is the even part itself. A line that holds samples on one side only is fitted whatever the target:
+    unmirrored data with one sample per line are interpolated, which says nothing about new samples.
+    """
+
+    linear: Array
+    even: Array
+    inexpressible: Array
+    linear_map: Array  # (d,), the best linear fit
+
+    @property
+    def fractions(self) -> tuple[float, float, float]:
+        """Shares of <y^2> of the three parts; they sum to one. All zero for y = 0."""
+        squares = [float(np.mean(part**2)) for part in (self.linear, self.even, self.inexpressible)]
+        total = sum(squares) or 1.0
+        return squares[0] / total, squares[1] / total, squares[2] / total
+
+    @property
+    def loss_floor(self) -> float:
+        """The lowest square loss <(y - f)^2>/2 that a two-layer network of any width reaches."""
+        return float(np.mean(self.inexpressible**2)) / 2
+
+    def __repr__(self) -> str:
+        linear, even, rest = (100 * share for share in self.fractions)
+        return (
+            f"Budget: {linear:.4g} % linear, {even:.4g} % even, {rest:.4g} % beyond every two-layer bias-free network; "
+            f"square loss floor {self.loss_floor:.6g}"
+        )
+
+
+def budget(data: Dataset) -> Budget:
+    """Split the labels into linear, even and inexpressible parts; cost linear in the samples.
+
+    >>> budget(Dataset([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]], [1.0, 1.0, 2.0, -2.0]))
+    Budget: 80 % linear, 20 % even, 0 % beyond every two-layer bias-free network; square loss floor 0
+    """
+    lines = data.lines
+    lengths = np.abs(lines.lengths)
+    mass = np.bincount(lines.index, lengths**2)
+
+    def without_even(values: Array) -> Array:
+        """The part of `values` orthogonal, line by line, to |l_i| e_k."""
+        per_line = np.bincount(lines.index, lengths * values) / mass
+        return np.asarray(values - lengths * per_line[lines.index])
+
+    linear_map = _least_squares(data.x, data.y)
+    linear = data.x @ linear_map
+    design = without_even(lines.lengths)[:, None] * lines.normals[lines.index]
+    left = without_even(data.y)
+    inexpressible = left - design @ _least_squares(design, left)
+    return Budget(linear, data.y - linear - inexpressible, inexpressible, linear_map)
+
+
+def _least_squares(design: Array, values: Array) -> Array:
+    return np.asarray(np.linalg.lstsq(design, values, rcond=None)[0])

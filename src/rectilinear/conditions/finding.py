@@ -1,0 +1,52 @@
+"""A Finding: does one hypothesis hold for this sample, by how much, and which samples or neurons show it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Witness = tuple[int, ...] | tuple[float, ...] | str | None
+
+VERDICTS = {True: "yes", False: "no", None: "undecided"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The verdict on one hypothesis: `measured` against `threshold`, both on the scale that `sentence` explains.
+
+    `holds` is True, False or None (undecided) and speaks of the sample as it is, not of the distribution it was drawn from.
+    `witness` names what shows the verdict, e.g. the indices of the worst pair of samples.
+
+    >>> Finding("balanced_start", True, 0.0, 1e-10, None, "every neuron has |w_h| = |a_h|.")
+    yes        balanced_start: every neuron has |w_h| = |a_h|.
+    """
+
+    name: str
+    holds: bool | None
+    measured: float
+    threshold: float
+    witness: Witness
+    sentence: str
+
+    def __repr__(self) -> str:
+        return f"{VERDICTS[self.holds]:<10} {self.name}: {self.sentence}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The finding as plain values; `from_json` reads them back."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Finding:
+        witness = values["witness"]
+        return cls(**{**values, "witness": tuple(witness) if isinstance(witness, list) else witness})
+
+
+def measured_finding(name: str, measured: float, threshold: float, sentence: str, witness: Witness = None) -> Finding:
+    """The finding that holds iff `measured` <= `threshold`."""
+    return Finding(name, bool(measured <= threshold), float(measured), float(threshold), witness, sentence)
+
+
+def either(*alternatives: Finding) -> Finding:
+    """The first of several sufficient hypotheses that holds; the first one if none does."""
+    return next((finding for finding in alternatives if finding.holds), alternatives[0])

@@ -1,0 +1,68 @@
+"""Hypotheses on the inputs alone: white, orthogonal, nearly orthogonal."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..dataset import Array, Dataset
+from .finding import Finding, measured_finding
+
+ROUNDING = 1e-10  # relative deviations below it come from floating-point arithmetic, not from the data
+MAX_GRAM_SAMPLES = 20_000  # more samples than inputs cannot be orthogonal anyway; this bounds the memory of a block
+NEARLY_ORTHOGONAL = 1.0  # threshold on n max|x_i . x_j| / min|x|^2, times max|x|^2 / min|x|^2
+
+
+def white_inputs(data: Dataset) -> Finding:
+    """Sigma = <x x^T> = I (needed by Corollary 14 / Eq. 38); `measured` is the largest |Sigma - I| entry.
+
+    >>> white_inputs(Dataset([[1.0, 1.0], [1.0, -1.0]], [0.0, 0.0])).holds
+    True
+    """
+    deviation = np.abs(data.covariance - np.eye(data.inputs))
+    i, j = (int(k) for k in np.unravel_index(np.argmax(deviation), deviation.shape))
+    measured = float(deviation[i, j])
+    if measured <= ROUNDING:
+        return measured_finding("white_inputs", measured, ROUNDING, "the second moment <x x^T> is the identity.")
+    sentence = f"<x x^T> must be the identity, but its entry ({i}, {j}) is {data.covariance[i, j]:.6g}."
+    return measured_finding("white_inputs", measured, ROUNDING, sentence, (i, j))
+
+
+def orthogonal_inputs(data: Dataset) -> Finding:
+    """x_i . x_j = 0 for i != j; `measured` is the largest |cosine| between two samples, the witness that pair."""
+    if data.samples > data.inputs:
+        sentence = f"{data.samples} samples cannot all be orthogonal in {data.inputs} inputs."
+        return Finding("orthogonal_inputs", False, 1.0, ROUNDING, None, sentence)
+    cosine, i, j = _largest_off_diagonal(data.x / np.linalg.norm(data.x, axis=1, keepdims=True))
+    if cosine <= ROUNDING:
+        return measured_finding("orthogonal_inputs", cosine, ROUNDING, "all samples are orthogonal to each other.")
+    sentence = f"samples must be orthogonal, but samples {i} and {j} have a cosine of {cosine:.3g} in size."
+    return measured_finding("orthogonal_inputs", cosine, ROUNDING, sentence, (i, j))
+
+
+def nearly_orthogonal(data: Dataset) -> Finding:
+    """R_min^2 >= C R^2 n p with C = 1, where p = max |x_i . x_j|, R = max|x| / min|x| (Kou et al.).
+
+    `measured` is R^2 n p / R_min^2 = 1/C, at most 1 where the hypothesis holds with C >= 1; 0 for orthogonal samples.
+    """
+    if data.samples > MAX_GRAM_SAMPLES:
+        sentence = f"undecided beyond {MAX_GRAM_SAMPLES} samples, found {data.samples}: it compares every pair."
+        return Finding("nearly_orthogonal", None, np.nan, NEARLY_ORTHOGONAL, None, sentence)
+    squares = np.sum(data.x**2, axis=1)
+    product, i, j = _largest_off_diagonal(data.x)
+    ratio = float(squares.max() / squares.min() * data.samples * product / squares.min())
+    sentence = f"R^2 n max|x_i . x_j| / min|x|^2 is {ratio:.3g} (at most 1 is required), set by samples {i} and {j}."
+    return measured_finding("nearly_orthogonal", ratio, NEARLY_ORTHOGONAL, sentence, (i, j))
+
+
+def _largest_off_diagonal(x: Array) -> tuple[float, int, int]:
+    """The largest |x_i . x_j| over i != j with its pair, in blocks of rows so that memory stays linear in the samples."""
+    best = (0.0, 0, 0)
+    rows = max(1, 4_000_000 // len(x))
+    for start in range(0, len(x), rows):
+        gram = np.abs(x[start : start + rows] @ x.T)
+        here = np.arange(len(gram))
+        gram[here, start + here] = 0.0
+        i, j = (int(k) for k in np.unravel_index(np.argmax(gram), gram.shape))
+        if gram[i, j] > best[0]:
+            best = (float(gram[i, j]), start + i, j)
+    return best

@@ -1,0 +1,152 @@
+"""Prediction: a training run as a theorem foretells it; a Trajectory that knows its theorem and hypotheses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .conditions import Finding
+from .errors import InputError
+from .network import Weights
+from .trajectory import Trajectory
+
+if TYPE_CHECKING:
+    import xarray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class SmallNetwork:
+    """A small network with the predicted function: k neurons `first` (t, k, d), `second` (t, 1, k).
+
+    Neuron h of the full network is shares[h, k] times small neuron k: W_1 = shares @ first, W_2 = second @ shares^T,
+    with orthonormal columns of `shares` (h, k), so that norms of the layers agree.
+    """
+
+    first: Array
+    second: Array
+    shares: Array
+
+    def full(self) -> tuple[Array, Array]:
+        """The weights of the full network, (t, h, d) and (t, 1, h)."""
+        return self.shares @ self.first, self.second @ self.shares.T
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Prediction(Trajectory):
+    """A run given by `theorem` (its `source` in the papers); `forced` if it was asked for although a finding fails.
+
+    Weights come from `small` where the theorem gives a small equivalent network, and are empty where it speaks of the
+    function only. `predicted_map` (t, d) is the linear map of the function; where the map diverges its row is nan and
+    `direction` (d,) is the limit of its direction. `neglected` (t,) is the largest |even part| on the data that an idealised
+    theory leaves out.
+    """
+
+    theorem: str = ""
+    source: str = ""
+    findings: tuple[Finding, ...] = ()
+    forced: bool = False
+    predicted_map: Array | None = None
+    direction: Array | None = None
+    neglected: Array | None = None
+    small: SmallNetwork | None = None
+
+    def __post_init__(self) -> None:
+        if not self.weights and self.small is not None:
+            del self.__dict__["weights"]  # so that the property below expands them when they are first asked for
+
+    @cached_property  # type: ignore[misc]  # a field of Trajectory, computed here
+    def weights(self) -> tuple[Array, ...]:
+        """The full network's weights, expanded from `small`."""
+        return () if self.small is None else self.small.full()
+
+    @cached_property
+    def linear_map(self) -> Array:
+        """v(t) with (f(x) - f(-x))/2 = v . x, (t, d): as the theorem gives it, or from the predicted weights."""
+        if self.predicted_map is not None:
+            return self.predicted_map
+        self._require_weights("linear_map")
+        network = self.problem.network
+        return np.array([network.linear_part(self.weights_at(k)) for k in range(len(self))])
+
+    def outputs(self, x: ArrayLike | None = None) -> Array:
+        """f at the predicted times, (t, n): from the small network, the weights, or the linear map, whichever there is."""
+        inputs = self.problem.data.x if x is None else np.atleast_2d(np.asarray(x, dtype=np.float64))
+        if self.small is not None:
+            network = self.problem.network
+            hidden = network.activation(network.seen(inputs) @ np.swapaxes(self.small.first, 1, 2))
+            return np.asarray((hidden * self.small.second).sum(axis=2))
+        if self.predicted_map is not None:
+            return np.asarray(self.predicted_map @ inputs.T)
+        self._require_weights("outputs")
+        return super().outputs(inputs)
+
+    def weights_at(self, k: int) -> Weights:
+        self._require_weights("weights_at")
+        return super().weights_at(k)
+
+    def _require_weights(self, what: str) -> None:
+        if not self.weights:
+            raise InputError(
+                f"{what} needs predicted weights, but {self.theorem} foretells the loss only; simulate the problem instead."
+            )
+
+    @property
+    def failed(self) -> tuple[Finding, ...]:
+        """The hypotheses that do not hold (only in a forced prediction)."""
+        return tuple(finding for finding in self.findings if not finding.holds)
+
+    def _card(self) -> list[tuple[str, str]]:
+        forced = f"; forced although {', '.join(f.name for f in self.failed)} fails" if self.forced and self.failed else ""
+        rows = [("theorem", f"{self.theorem} ({self.source}){forced}"), *super()._card()]
+        if self.neglected is not None:
+            rows.append(("neglected", f"even part up to {np.nanmax(self.neglected):.2g}"))
+        return rows
+
+    def _extra_variables(self) -> dict[str, Any]:
+        variables: dict[str, Any] = {}
+        if self.predicted_map is not None:
+            variables["linear_map"] = (("time", "input"), self.predicted_map)
+        if self.direction is not None:
+            variables["direction"] = ("input", self.direction)
+        if self.neglected is not None:
+            variables["neglected"] = ("time", self.neglected)
+        if self.small is not None:
+            variables["small_first"] = (("time", "small_neuron", "input"), self.small.first)
+            variables["small_second"] = (("time", "one", "small_neuron"), self.small.second)
+            variables["shares"] = (("out_1", "small_neuron"), self.small.shares)
+        return variables
+
+    def _metadata(self) -> dict[str, Any]:
+        return {
+            **super()._metadata(),
+            "theorem": self.theorem,
+            "source": self.source,
+            "forced": self.forced,
+            "findings": [finding.to_json() for finding in self.findings],
+        }
+
+    @classmethod
+    def _extra_fields(cls, contents: xarray.Dataset, metadata: Mapping[str, Any]) -> dict[str, Any]:
+        def stored(name: str) -> Array | None:
+            return contents[name].values if name in contents else None
+
+        small = None
+        if "shares" in contents:
+            small = SmallNetwork(*(contents[name].values for name in ("small_first", "small_second", "shares")))
+        return {
+            "theorem": metadata["theorem"],
+            "source": metadata["source"],
+            "forced": metadata["forced"],
+            "findings": tuple(Finding.from_json(values) for values in metadata["findings"]),
+            "predicted_map": stored("linear_map"),
+            "direction": stored("direction"),
+            "neglected": stored("neglected"),
+            "small": small,
+        }

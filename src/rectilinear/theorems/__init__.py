@@ -1,0 +1,53 @@
+"""The papers' results, one module each; `predict` chooses the strongest that applies to a problem."""
+
+from __future__ import annotations
+
+from numpy.typing import ArrayLike
+
+from ..errors import HypothesisError, InputError
+from ..prediction import Prediction
+from ..problem import Problem
+from ..trajectory import check_times
+from .theorem import Solution, Theorem
+
+_ALL: tuple[Theorem, ...] = ()
+THEOREMS: dict[str, Theorem] = {theorem.name: theorem for theorem in _ALL}
+
+__all__ = ["THEOREMS", "Solution", "Theorem", "named_theorem", "predict"]
+
+
+def named_theorem(name: str) -> Theorem:
+    """The theorem of that name, or a sentence that lists the names there are."""
+    if name not in THEOREMS:
+        raise InputError(f"theorem must be one of {', '.join(THEOREMS)}, found {name!r}.")
+    return THEOREMS[name]
+
+
+def predict(problem: Problem, times: ArrayLike, theorem: str | None = None, force: bool = False) -> Prediction:
+    """The training run of `problem` at `times` (rising, the last may be infinity) as a theorem foretells it.
+
+    Without `theorem`, the strongest theorem that applies is used. With it, that one is: where one of its hypotheses fails it
+    refuses with what was required, what was found and what breaks, unless `force=True`, which goes on and says so.
+    """
+    instants = check_times(times, allow_infinity=True)
+    if theorem is not None:
+        return named_theorem(theorem).predict(problem, instants, force)
+    if force:
+        raise InputError("force=True needs theorem=...: say which theorem to use beyond its hypotheses.")
+    for candidate in sorted(THEOREMS.values(), key=lambda known: -known.strength):
+        if candidate.applies(problem, instants):
+            return candidate.predict(problem, instants)
+    raise HypothesisError(_no_theorem(problem, instants))
+
+
+def _no_theorem(problem: Problem, instants: ArrayLike) -> str:
+    times = check_times(instants, allow_infinity=True)
+    failures = {
+        known.name: [finding.name for finding in known.findings(problem, times) if not finding.holds]
+        for known in THEOREMS.values()
+    }
+    nearest = min(failures, key=lambda name: len(failures[name]))
+    return (
+        f"no theorem applies to this problem; the nearest is {nearest}, which requires {', '.join(failures[nearest])}; "
+        f"simulate the problem, or pass theorem={nearest!r} and force=True."
+    )

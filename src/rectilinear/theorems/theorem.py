@@ -1,0 +1,114 @@
+"""A Theorem: where it comes from, what it assumes, what breaks without each hypothesis, and what it foretells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..conditions import Finding
+from ..errors import HypothesisError
+from ..prediction import Prediction, SmallNetwork
+from ..problem import Problem
+from ..trajectory import Status
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What a theorem computes: the loss (t,) without regularisation and, where it gives them, map, weights and the rest.
+
+    The fields mean what they mean in `Prediction`; `statistics` counts what the computation cost or certifies it.
+    """
+
+    loss: Array
+    linear_map: Array | None = None
+    direction: Array | None = None
+    neglected: Array | None = None
+    small: SmallNetwork | None = None
+    weights: tuple[Array, ...] = ()
+    statistics: Mapping[str, Any] = field(default_factory=dict)
+
+
+def any_time(problem: Problem) -> tuple[float, float]:
+    """The window of a theorem that speaks of all times, the limit included."""
+    return 0.0, np.inf
+
+
+@dataclass(frozen=True, eq=False)
+class Theorem:
+    """One result of the papers. `strength` ranks theorems that apply to the same problem: `predict` takes the largest.
+
+    `hypotheses(problem)` measures what is assumed; `breaks[name]` says what goes wrong without the finding of that name;
+    `window(problem)` is the first and last time the theorem speaks of; `solve(problem, times)` is its mathematics, free of
+    checks.
+    """
+
+    name: str
+    title: str
+    source: str
+    strength: int
+    hypotheses: Callable[[Problem], list[Finding]]
+    breaks: Mapping[str, str]
+    solve: Callable[[Problem, Array], Solution]
+    window: Callable[[Problem], tuple[float, float]] = any_time
+
+    def findings(self, problem: Problem, times: Array) -> list[Finding]:
+        """The hypotheses measured; the window of times is looked at only where the others hold, as it may need them."""
+        findings = self.hypotheses(problem)
+        if self.window is not any_time and all(finding.holds for finding in findings):
+            findings.append(_within_window(self.window(problem), times))
+        return findings
+
+    def applies(self, problem: Problem, times: Array) -> bool:
+        return all(finding.holds for finding in self.findings(problem, times))
+
+    def predict(self, problem: Problem, times: Array, force: bool = False) -> Prediction:
+        """The run this theorem foretells, or a HypothesisError that says what was required, found, and would break."""
+        findings = self.findings(problem, times)
+        failed = [finding for finding in findings if not finding.holds]
+        if failed and not force:
+            raise HypothesisError(self._refusal(failed))
+        solution = self.solve(problem, times)
+        return Prediction(
+            problem=problem,
+            times=times,
+            loss=solution.loss,
+            weights=solution.weights,
+            status=Status.PREDICTED,
+            statistics=solution.statistics,
+            provenance={"theorem": self.name, "source": self.source},
+            theorem=self.name,
+            source=self.source,
+            findings=tuple(findings),
+            forced=force,
+            predicted_map=solution.linear_map,
+            direction=solution.direction,
+            neglected=solution.neglected,
+            small=solution.small,
+        )
+
+    def _refusal(self, failed: list[Finding]) -> str:
+        reasons = " ".join(
+            f"{finding.name} is required; found: {finding.sentence} Without it {self.breaks[finding.name]}."
+            for finding in failed
+        )
+        return f"{self.name} ({self.source}) does not apply: {reasons} Simulate instead, or see it anyway with force=True."
+
+    def __repr__(self) -> str:
+        return f"Theorem {self.name}: {self.title} ({self.source})"
+
+
+OUTSIDE_WINDOW = "within_window"
+
+
+def _within_window(window: tuple[float, float], times: Array) -> Finding:
+    first, last = window
+    holds = bool(times[0] >= first and times[-1] <= last)
+    span = "t = infinity only" if first == np.inf else f"times from {first:g} to {last:g}"
+    sentence = f"it speaks of {span}, asked for {times[0]:g} to {times[-1]:g}."
+    return Finding(OUTSIDE_WINDOW, holds, float(times[-1]), float(last), None, sentence)
