@@ -1,0 +1,8 @@
+"""What does happen: gradient flow, kinks and all, and gradient descent."""
+
+from __future__ import annotations
+
+from .descend import descend
+from .simulate import simulate
+
+__all__ = ["descend", "simulate"]

@@ -1,0 +1,73 @@
+"""Full-batch gradient descent: the discrete twin of the flow."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from ..errors import InputError
+from ..problem import Problem
+from ..trajectory import Status, Trajectory
+from .audit import audit_run
+from .field import flatten, make_field, unflatten
+from .watch import Progress, Watch, provenance
+
+
+def descend(
+    problem: Problem,
+    learning_rate: float,
+    steps: int,
+    record_every: int = 1,
+    *,
+    max_seconds: float | None = None,
+    progress: Progress | None = None,
+) -> Trajectory:
+    """W <- W - learning_rate grad L, `steps` times; weights are kept every `record_every` steps, at times learning_rate * step.
+
+    >>> import rectilinear as rl
+    >>> net = rl.Network(inputs=2, widths=(20,))
+    >>> problem = rl.Problem(rl.datasets.xor(), net, net.init(scale=0.5, seed=0))
+    >>> run = descend(problem, learning_rate=0.1, steps=500, record_every=100)
+    >>> run.times.tolist()
+    [0.0, 10.0, 20.0, 30.0, 40.0, 50.0]
+    """
+    if not np.isfinite(learning_rate) or learning_rate <= 0:
+        raise InputError(f"learning_rate must be a positive number, found {learning_rate!r}.")
+    for name, value in (("steps", steps), ("record_every", record_every)):
+        if not isinstance(value, (int, np.integer)) or value < 1:
+            raise InputError(f"{name} must be a positive whole number, found {value!r}.")
+    field = make_field(problem)
+    theta, velocity = flatten(problem.weights), np.empty(sum(w.size for w in problem.weights))
+    kept, loss, times = [theta.copy()], [field.loss(theta)], [0.0]
+    status = Status.FINISHED
+    watch = Watch(None, max_seconds, progress)
+    done = 0
+    try:
+        for done in range(1, steps + 1):
+            field.velocity(theta, velocity)
+            theta += learning_rate * velocity
+            if done % record_every == 0:
+                if not np.isfinite(theta).all():
+                    status = Status.DIVERGED
+                    break
+                kept.append(theta.copy())
+                loss.append(field.loss(theta))
+                times.append(done * learning_rate)
+            if stop := watch.over_budget(done / steps, f"step {done}"):
+                status = stop
+                break
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+    weights = unflatten(np.array(kept), problem.network.shapes)
+    saved, losses = np.array(times), np.array(loss)
+    return Trajectory(
+        problem=problem,
+        times=saved,
+        loss=losses,
+        weights=weights,
+        status=status,
+        audit=audit_run(problem, saved, losses, weights, None),
+        statistics={"steps": done, "gradients": done, "seconds": time.perf_counter() - watch.began},
+        provenance=provenance("gradient descent", learning_rate=float(learning_rate)),
+    )

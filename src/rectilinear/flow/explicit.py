@@ -1,0 +1,126 @@
+"""Adaptive explicit stepping of order 8: the pair of Dormand and Prince with its dense output of order 7.
+
+The coefficients are SciPy's (Hairer, Norsett & Wanner, Solving ODEs I, DOP853); the error norm is ours, because weights of
+size 1e-8 and of size 1 meet in one run: every neuron is held to its own size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.integrate import DOP853
+
+Array = NDArray[np.float64]
+
+STAGES = 12
+NODES, TABLEAU, FINAL = DOP853.C[:STAGES], DOP853.A[:STAGES, :STAGES], DOP853.B
+EXTRA_NODES, EXTRA_TABLEAU, DENSE = DOP853.C_EXTRA, DOP853.A_EXTRA, DOP853.D
+ERROR_3, ERROR_5 = DOP853.E3, DOP853.E5
+SAFETY, SHRINK, GROW = 0.9, 0.2, 8.0
+STABILITY_BOUND = 6.1  # |h lambda| at which the method leaves its stability region (Hairer et al., dop853)
+
+
+class ExplicitStepper:
+    """Steps of y' = rhs(y), with local error below `rtol` of `size(y_old, y_new)`.
+
+    `size` gives the scale that each component is compared with. After a step, `t_old`, `t`, `y` and `dense(times)` are valid.
+    """
+
+    def __init__(
+        self,
+        rhs: Callable[[Array, Array], None],
+        y: Array,
+        t: float,
+        rtol: float,
+        size: Callable[[Array, Array], Array],
+        first_step: float | None = None,
+    ) -> None:
+        self.rhs, self.rtol, self.size = rhs, rtol, size
+        self.t = self.t_old = t
+        self.y = y.copy()
+        self.y_old = self.y
+        self.slopes = np.empty((STAGES + 4, y.size))
+        self.evaluations = 0
+        self._evaluate(self.y, self.slopes[0])
+        self.step_size = first_step if first_step is not None else self._first_step()
+        self.stiffness = 0.0  # |h lambda| seen in the last step
+        self.rejected = 0
+
+    def _evaluate(self, y: Array, out: Array) -> None:
+        self.rhs(y, out)
+        self.evaluations += 1
+
+    def _first_step(self) -> float:
+        """Hairer's guess: the step over which slope and bend change y by about the tolerance."""
+        scale = self.rtol * self.size(self.y, self.y)
+        speed = np.sqrt(np.mean((self.slopes[0] / scale) ** 2))
+        if speed == 0.0:
+            return 1.0
+        probe = 0.01 / (self.rtol * speed)
+        moved = np.empty_like(self.y)
+        self._evaluate(self.y + probe * self.slopes[0], moved)
+        bend = np.sqrt(np.mean(((moved - self.slopes[0]) / scale) ** 2)) / probe
+        return float(min(100 * probe, (0.01 / max(speed, bend)) ** (1 / 8)))
+
+    def step(self, t_end: float) -> bool:
+        """Try one step that does not pass `t_end`; False if it was rejected (then try again: the step is smaller)."""
+        h = min(self.step_size, t_end - self.t)
+        if self.t + 2 * h > t_end > self.t + h:
+            h = (t_end - self.t) / 2  # two equal steps rather than a full one and a sliver
+        k = self.slopes
+        for s in range(1, STAGES):
+            self._evaluate(self.y + h * (TABLEAU[s, :s] @ k[:s]), k[s])
+            if s == STAGES - 2:
+                before_last = self.y + h * (TABLEAU[s, :s] @ k[:s])
+        last = self.y + h * (TABLEAU[STAGES - 1, : STAGES - 1] @ k[: STAGES - 1])
+        new = self.y + h * (FINAL @ k[:STAGES])
+        error = self._error(new, h)
+        if not np.isfinite(error) or error > 1.0:
+            self.step_size = h * (SHRINK if not np.isfinite(error) else max(SHRINK, SAFETY * error ** (-1 / 8)))
+            self.rejected += 1
+            return False
+        self._evaluate(new, k[STAGES])
+        apart = np.linalg.norm(last - before_last)
+        self.stiffness = h * float(np.linalg.norm(k[STAGES - 1] - k[STAGES - 2]) / apart) if apart > 0 else 0.0
+        self.t_old, self.y_old, self.y_new, self.h = self.t, self.y, new, h
+        self.step_size = h * (GROW if error == 0.0 else min(GROW, max(SHRINK, SAFETY * error ** (-1 / 8))))
+        return True
+
+    def accept(self) -> None:
+        """Move on to the end of the step just made."""
+        self.t = self.t_old + self.h
+        self.y = self.y_new
+        self.slopes[0] = self.slopes[STAGES]
+
+    def _error(self, new: Array, h: float) -> float:
+        scale = self.rtol * self.size(self.y, new)
+        k = self.slopes[:STAGES]
+        with np.errstate(invalid="ignore", over="ignore"):
+            fifth = np.mean(((ERROR_5[:STAGES] @ k) / scale) ** 2)
+            third = np.mean(((ERROR_3[:STAGES] @ k) / scale) ** 2)
+        if fifth == 0.0:
+            return 0.0
+        return float(h * fifth / np.sqrt(fifth + 0.01 * third))
+
+    def prepare_dense(self) -> None:
+        """Three more slopes give the interpolant of order 7 over the step just made."""
+        k, h = self.slopes, self.h
+        for s, row in enumerate(EXTRA_TABLEAU, STAGES + 1):
+            self._evaluate(self.y_old + h * (row[:s] @ k[:s]), k[s])
+        change = self.y_new - self.y_old
+        self._dense = np.empty((7, self.y.size))
+        self._dense[0] = change
+        self._dense[1] = h * k[0] - change
+        self._dense[2] = 2 * change - h * (k[STAGES] + k[0])
+        self._dense[3:] = h * (DENSE @ k)
+
+    def dense(self, t: float) -> Array:
+        """y at a time within the step just made; call `prepare_dense` first."""
+        u = (t - self.t_old) / self.h
+        out = np.zeros_like(self.y)
+        for i, row in enumerate(self._dense[::-1]):
+            out += row
+            out *= u if i % 2 == 0 else 1 - u
+        return out + self.y_old

@@ -1,0 +1,208 @@
+"""The field of gradient flow, -grad L, on the flat vector of all weights."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..network import Weights
+from ..problem import Problem
+from . import kernels
+
+Array = NDArray[np.float64]
+
+THREAD_WORK = 2_000_000  # multiply-adds below which handing work to a second thread costs more than it saves
+DEEP_BLOCK = 512  # samples a pass of the deep field
+
+
+class Field(Protocol):
+    """-grad L as a function of the flat weights theta."""
+
+    size: int
+
+    def velocity(self, theta: Array, out: Array) -> float:
+        """Write -grad L(theta) to `out` and return L(theta), regularisation included."""
+        ...
+
+    def loss(self, theta: Array) -> float:
+        """<l(y, f)> without regularisation, by a forward pass only."""
+        ...
+
+
+def make_field(problem: Problem) -> Field:
+    """The fused kernel for two layers, BLAS for more."""
+    return TwoLayerField(problem) if problem.network.layers == 2 else DeepField(problem)
+
+
+def flatten(weights: Weights) -> Array:
+    """All layers as one vector, layer after layer, row after row."""
+    return np.concatenate([np.asarray(layer, dtype=np.float64).ravel() for layer in weights])
+
+
+def unflatten(theta: Array, shapes: tuple[tuple[int, int], ...]) -> Weights:
+    """Views of `theta` (..., size) as layers (..., out, in)."""
+    layers, start = [], 0
+    for out, into in shapes:
+        layers.append(theta[..., start : start + out * into].reshape(*theta.shape[:-1], out, into))
+        start += out * into
+    return tuple(layers)
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
+
+
+class TwoLayerField:
+    """dw_h/dt = a_h g_h, da_h/dt = g_h . w_h with g_h = (1/P) sum_i sigma'(w_h.x_i) pull_i x_i (Zhang et al., Eqs. 6, 7).
+
+    One fused pass over blocks of samples: the samples x neurons matrix is never stored, and mirrored samples are folded.
+
+    >>> import numpy as np, rectilinear as rl
+    >>> data = rl.datasets.xor()
+    >>> net = rl.Network(inputs=2, widths=(3,))
+    >>> problem = rl.Problem(data, net, net.init(scale=1.0, seed=0))
+    >>> field, out = TwoLayerField(problem), np.empty(9)
+    >>> loss = field.velocity(flatten(problem.weights), out)
+    >>> bool(np.allclose(out, -flatten(problem.gradient(problem.weights))))
+    True
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        network = problem.network
+        self.shapes = network.shapes
+        self.size = sum(out * into for out, into in self.shapes)
+        self.rows, self.labels, self.mirror_labels, self.mirrored = _folded(problem)
+
+    def velocity(self, theta: Array, out: Array) -> float:
+        problem = self.problem
+        w, second = unflatten(theta, self.shapes)
+        dw, da = unflatten(out, self.shapes)
+        a = second[0]
+        drive, total = self._drive(w, a, backward=True)
+        train_first, train_second = problem.network.trainable_layers
+        np.multiply(drive, a[:, None], out=dw)
+        np.einsum("hk,hk->h", drive, w, out=da[0])
+        if not train_first:
+            dw[:] = 0.0
+        if not train_second:
+            da[:] = 0.0
+        if not problem.l2:
+            return total
+        return total + _regularise(problem.l2, (w, second), (dw, da), problem.network.trainable_layers)
+
+    def loss(self, theta: Array) -> float:
+        w, second = unflatten(theta, self.shapes)
+        return self._drive(w, second[0], backward=False)[1]
+
+    def _drive(self, w: Array, a: Array, backward: bool) -> tuple[Array, float]:
+        """g_h for each neuron (neurons, inputs), and the mean loss."""
+        neurons, inputs = w.shape
+        padded_w = kernels.padded(w, kernels.NEURON_TILE, kernels.INPUT_TILE)
+        padded_a = np.zeros(len(padded_w))
+        padded_a[:neurons] = a
+        v = padded_a @ padded_w
+        count = self.rows.shape[1]
+        network, loss = self.problem.network, self.problem.loss.code
+
+        def share(first: int, last: int) -> tuple[Array, float]:
+            drive = np.zeros_like(padded_w)
+            summed = kernels.drive_of_rows(
+                self.rows, self.labels, self.mirror_labels, self.mirrored,
+                padded_w, padded_a, v, network.alpha, loss, first, last, backward, drive,
+            )  # fmt: skip
+            return drive, summed
+
+        workers = os.cpu_count() or 1
+        if workers == 1 or count * padded_w.size < THREAD_WORK:
+            drive, summed = share(0, count)
+        else:
+            cuts = np.linspace(0, count, workers + 1).astype(int)
+            jobs = [_threads().submit(share, int(lo), int(hi)) for lo, hi in zip(cuts[1:-1], cuts[2:], strict=True)]
+            drive, summed = share(0, int(cuts[1]))
+            for job in jobs:
+                more, part = job.result()
+                drive += more
+                summed += part
+        samples = self.problem.data.samples
+        return drive[:neurons, :inputs] / samples, summed / samples
+
+
+def _folded(problem: Problem) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+    """Samples as columns (inputs, rows), one per mirrored pair or lone sample, with the labels at x and at -x.
+
+    With biases the constant input breaks the mirror symmetry, so nothing is folded.
+    """
+    if problem.network.bias:
+        pairs, alone = np.empty((0, 2), dtype=np.intp), np.arange(problem.data.samples)
+    else:
+        pairs, alone = problem.data.mirror_pairs
+    kept = np.concatenate([pairs[:, 0], alone])
+    labels = problem.y[kept]
+    mirror_labels = np.concatenate([problem.y[pairs[:, 1]], np.zeros(len(alone))])
+    mirrored = np.arange(len(kept)) < len(pairs)
+    return kernels.padded(problem.x[kept].T, kernels.INPUT_TILE, 1), labels, mirror_labels, mirrored
+
+
+def _regularise(l2: float, weights: Weights, velocity: Weights, trainable: tuple[bool, ...]) -> float:
+    """Add -l2 W to the velocity of the layers that train, and return (l2/2)|W|^2."""
+    penalty = 0.0
+    for layer, speed, moves in zip(weights, velocity, trainable, strict=True):
+        if moves:
+            speed -= l2 * layer
+            penalty += 0.5 * l2 * float(np.vdot(layer, layer))
+    return penalty
+
+
+class DeepField:
+    """-grad L for any depth: matrix products by BLAS, elementwise work in fused passes, samples in blocks."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.shapes = problem.network.shapes
+        self.size = sum(out * into for out, into in self.shapes)
+
+    def velocity(self, theta: Array, out: Array) -> float:
+        problem, network = self.problem, self.problem.network
+        weights, speeds = unflatten(theta, self.shapes), unflatten(out, self.shapes)
+        out[:] = 0.0
+        samples = problem.data.samples
+        total = sum(
+            self._add_block(weights, speeds, slice(start, min(start + DEEP_BLOCK, samples)))
+            for start in range(0, samples, DEEP_BLOCK)
+        )
+        out /= samples
+        for speed, moves in zip(speeds, network.trainable_layers, strict=True):
+            if not moves:
+                speed[:] = 0.0
+        loss = total / samples
+        return loss + _regularise(problem.l2, weights, speeds, network.trainable_layers) if problem.l2 else loss
+
+    def loss(self, theta: Array) -> float:
+        return self.problem.data_loss(unflatten(theta, self.shapes))
+
+    def _add_block(self, weights: Weights, speeds: Weights, block: slice) -> float:
+        """Add the unnormalised share of a block of samples to `speeds`; return its summed loss."""
+        network, loss = self.problem.network, self.problem.loss.code
+        below, slopes = [self.problem.x[block]], []
+        for layer in weights[:-1]:
+            z = below[-1] @ layer.T
+            sigma = np.empty_like(z)
+            kernels.activate(z, network.alpha, network.slope_at_zero, sigma)
+            below.append(sigma)
+            slopes.append(z)
+        output = below[-1] @ weights[-1][0]
+        signal = np.empty((len(output), 1))
+        summed = kernels.pulls(loss, self.problem.y[block], output, signal[:, 0])
+        for layer in range(len(weights) - 1, -1, -1):
+            speeds[layer][...] += signal.T @ below[layer]
+            if layer:
+                signal = signal @ weights[layer]
+                signal *= slopes[layer - 1]
+        return summed

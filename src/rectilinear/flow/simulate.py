@@ -1,0 +1,163 @@
+"""simulate: gradient flow of a problem at the asked times."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InputError
+from ..problem import Problem
+from ..trajectory import Status, Trajectory, check_times
+from .audit import audit_run
+from .field import Field, make_field, unflatten
+from .smooth import SmoothEngine
+from .watch import Progress, Watch, provenance
+
+Array = NDArray[np.float64]
+
+TIGHTEST, LOOSEST = 1e-13, 1e-2
+
+
+def simulate(
+    problem: Problem,
+    times: ArrayLike,
+    *,
+    method: str = "auto",
+    rtol: float = 1e-9,
+    max_steps: int | None = None,
+    max_seconds: float | None = None,
+    stop_gradient: float = 0.0,
+    stop_loss: float = 0.0,
+    progress: Progress | None = None,
+) -> Trajectory:
+    """Solve dW/dt = -grad L from the problem's weights and return the run at `times` (t = 0 is the start).
+
+    The run ends early, with what there is and the reason, when |grad L| < `stop_gradient`, the loss < `stop_loss`, a budget of
+    steps or seconds is used up, or the user interrupts; the state at that moment is then the last one kept.
+    `progress(fraction, note)` is called ten times a second.
+
+    >>> import numpy as np, rectilinear as rl
+    >>> data = rl.datasets.sine_teacher(inputs=3, pairs=50, seed=0)
+    >>> net = rl.Network(inputs=3, widths=(10,))
+    >>> run = simulate(rl.Problem(data, net, net.init(scale=1e-3, seed=0)), times=np.linspace(0, 30, 4))
+    >>> run.status.name, bool(run.audit.balance_drift < 1e-9)
+    ('FINISHED', True)
+    """
+    asked = check_times(times)
+    if not TIGHTEST <= rtol <= LOOSEST:
+        raise InputError(f"rtol must lie between {TIGHTEST:g} and {LOOSEST:g}, found {rtol!r}.")
+    if method not in METHODS and method != "auto":
+        raise InputError(f"method must be auto or one of {', '.join(METHODS)}, found {method!r}.")
+    watch = Watch(max_steps, max_seconds, progress)
+    rules = StopRules(stop_gradient, stop_loss)
+    field = make_field(problem)
+    engine = SmoothEngine(problem, field, rtol, horizon=asked[-1])
+    record = Record(problem, field)
+    status = _drive(engine, record, asked, watch, rules)
+    return record.trajectory(status, engine, watch, provenance(engine.name, rtol=rtol))
+
+
+class StopRules:
+    """When a run is over before its last time."""
+
+    def __init__(self, gradient: float, loss: float) -> None:
+        if not gradient >= 0 or not loss >= 0:
+            raise InputError(f"stop_gradient and stop_loss must be numbers >= 0, found {gradient!r} and {loss!r}.")
+        self.gradient, self.loss = gradient, loss
+
+    def met(self, speed: float, loss: float) -> Status | None:
+        if speed < self.gradient:
+            return Status.STATIONARY
+        if loss < self.loss:
+            return Status.LOSS_REACHED
+        return None
+
+
+class Engine(Protocol):
+    """A way of moving along the flow: attempt a step, look into it, commit it."""
+
+    name: str
+    t: float
+    chattering: bool
+
+    def attempt(self, t_end: float) -> bool:
+        """Try a step that does not pass `t_end`; False if it must be tried again."""
+        ...
+
+    @property
+    def step_end(self) -> float: ...
+
+    def state(self, t: float) -> tuple[Array, float]:
+        """Flat weights and the integral of |grad L|^2 at a time within the step just made."""
+        ...
+
+    def commit(self) -> tuple[float, float]:
+        """Move to the end of the step; |grad L| and the objective there."""
+        ...
+
+    def statistics(self) -> dict[str, int | float]: ...
+
+
+class Record:
+    """The states kept along a run."""
+
+    def __init__(self, problem: Problem, field: Field) -> None:
+        self.problem, self.field = problem, field
+        self.times: list[float] = []
+        self.states: list[Array] = []
+        self.energies: list[float] = []
+
+    def keep(self, t: float, state: tuple[Array, float]) -> None:
+        self.times.append(t)
+        self.states.append(state[0])
+        self.energies.append(state[1])
+
+    def trajectory(self, status: Status, engine: Engine, watch: Watch, made: dict[str, object]) -> Trajectory:
+        problem = self.problem
+        times = np.array(self.times)
+        loss = np.array([self.field.loss(theta) for theta in self.states])
+        size = sum(w.size for w in problem.weights)
+        weights = unflatten(np.array(self.states).reshape(-1, size), problem.network.shapes)
+        return Trajectory(
+            problem=problem,
+            times=times,
+            loss=loss,
+            weights=weights,
+            status=status,
+            audit=audit_run(problem, times, loss, weights, np.array(self.energies)),
+            statistics={**engine.statistics(), "seconds": time.perf_counter() - watch.began},
+            provenance=made,
+        )
+
+
+def _drive(engine: Engine, record: Record, times: Array, watch: Watch, rules: StopRules) -> Status:
+    """Step until the last time or a reason to stop; keep the states at `times` and, on an early stop, the last one."""
+    left = list(times[::-1])
+    if left[-1] == 0.0:
+        record.keep(left.pop(), engine.state(0.0))
+    status = None
+    try:
+        while left and status is None:
+            status = watch.over_budget(engine.t / times[-1], f"t = {engine.t:.4g}")
+            if not engine.attempt(times[-1]):
+                if engine.chattering:
+                    status = Status.CHATTERING
+                continue
+            while left and left[-1] <= engine.step_end:
+                record.keep(left[-1], engine.state(left[-1]))
+                left.pop()
+            speed, objective = engine.commit()
+            status = status or rules.met(speed, objective)
+            if not np.isfinite(objective):
+                status = Status.DIVERGED
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+    if left and (not record.times or engine.t > record.times[-1]):
+        record.keep(engine.t, engine.state(engine.t))
+    return Status.FINISHED if not left else status or Status.FINISHED
+
+
+METHODS = ("smooth",)

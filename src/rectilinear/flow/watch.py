@@ -1,0 +1,53 @@
+"""Budgets, progress and provenance, shared by every way of running a problem."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Any
+
+from ..errors import InputError
+from ..trajectory import Status
+
+Progress = Callable[[float, str], None]
+
+REPORT_EVERY = 0.1  # seconds between two calls of the progress function
+
+
+class Watch:
+    """Counts steps and seconds against their budgets and tells how far the run is."""
+
+    def __init__(self, max_steps: int | None, max_seconds: float | None, progress: Progress | None) -> None:
+        for name, budget in (("max_steps", max_steps), ("max_seconds", max_seconds)):
+            if budget is not None and not budget > 0:
+                raise InputError(f"{name} must be positive, or None for no limit, found {budget!r}.")
+        self.max_steps, self.max_seconds, self.progress = max_steps, max_seconds, progress
+        self.began = self.reported = time.perf_counter()
+        self.steps = 0
+
+    def over_budget(self, fraction: float, note: str) -> Status | None:
+        """Count a step; the reason to stop, if a budget is used up."""
+        self.steps += 1
+        if self.max_steps is not None and self.steps >= self.max_steps:
+            return Status.OUT_OF_STEPS
+        if self.max_seconds is None and self.progress is None:
+            return None
+        now = time.perf_counter()
+        if self.progress is not None and now - self.reported > REPORT_EVERY:
+            self.reported = now
+            self.progress(fraction, note)
+        if self.max_seconds is not None and now - self.began > self.max_seconds:
+            return Status.OUT_OF_SECONDS
+        return None
+
+
+def provenance(method: str, **settings: Any) -> dict[str, Any]:
+    """How a run was made, for its file."""
+    return {
+        "package": f"rectilinear {version('rectilinear')}",
+        "method": method,
+        "loss_normalisation": "mean over samples",
+        "time_unit": "tau = 1: dW/dt = -grad L",
+        **settings,
+    }
