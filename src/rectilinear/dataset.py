@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import zipfile
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,11 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import FileError, InputError
+from .tables import read_csv, read_npz
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 MAX_INPUTS = 20_000  # the covariance of more inputs would not fit in memory (3 GB)
+LARGEST, SMALLEST = 1e100, 1e-100  # sizes beyond which lengths and moments would over- or underflow
 SAME_LINE = 1e-12  # unit vectors closer than this differ by rounding only
 
 
@@ -108,14 +108,19 @@ class Dataset:
     def symmetrised(self) -> Dataset:
         """The data with every sample's mirror image (-x, -y) added: Condition 3 of Zhang et al. holds exactly.
 
+        Of the other promises those survive that mirror images keep: Sigma, y = w.x and the sign of y w.x.
+
         >>> Dataset([[1.0, 2.0]], [3.0]).symmetrised().y.tolist()
         [3.0, -3.0]
         """
+        survivors = self.promises & {"white_inputs", "linear_target", "separable"}
+        if "linear_target" in survivors:
+            survivors |= {"expressible_target"}
         return Dataset(
             np.concatenate([self.x, -self.x]),
             np.concatenate([self.y, -self.y]),
             f"{self.name} (symmetrised)",
-            {"even_inputs", "odd_target"},
+            {"even_inputs", "odd_target"} | survivors,
         )
 
     def with_ones_column(self) -> Dataset:
@@ -129,43 +134,23 @@ class Dataset:
 
     @classmethod
     def from_csv(cls, path: str | Path, target: str | int = -1) -> Dataset:
-        """Read a comma-separated file; `target` names the label column (by header, or by position; the last by default).
+        """Read a comma-separated file; `target` is the label column, by name or by position (the last by default).
 
-        The first row is taken as a header if any of its cells is not a number. Every other cell must be a finite number.
+        The first row is a header if it holds names. Every other cell must be a finite number.
         """
-        path = Path(path)
-        rows = _csv_rows(path)
-        header = None if _all_numbers(rows[0]) else [cell.strip() for cell in rows[0]]
-        body = rows if header is None else rows[1:]
-        if not body:
-            raise FileError(f"{path.name}: at least one row of numbers is required, found only a header; add samples.")
-        columns = len(rows[0])
-        table = np.array([_numbers(path, row, number, columns, header) for number, row in enumerate(body, 1)])
-        column = _target_column(path, target, columns, header)
-        return cls(np.delete(table, column, axis=1), table[:, column], path.stem)
+        return cls._from_table(Path(path), *read_csv(Path(path), target))
 
     @classmethod
     def from_npz(cls, path: str | Path) -> Dataset:
         """Read arrays `x` and `y` from a NumPy .npz archive; pickled objects are refused."""
-        path = Path(path)
+        return cls._from_table(Path(path), *read_npz(Path(path)))
+
+    @classmethod
+    def _from_table(cls, path: Path, x: Array, y: Array) -> Dataset:
         try:
-            with np.load(path, allow_pickle=False) as archive:
-                missing = [key for key in ("x", "y") if key not in archive]
-                if missing:
-                    raise FileError(
-                        f"{path.name}: arrays named x and y are required, found {sorted(archive)}; "
-                        "save with np.savez(path, x=x, y=y)."
-                    )
-                return cls(archive["x"], archive["y"], path.stem)
-        except FileNotFoundError as error:
-            raise FileError(f"{path}: no such file; check the path.") from error
+            return cls(x, y, path.stem)
         except InputError as error:
             raise FileError(f"{path.name}: {error}") from error
-        except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-            raise FileError(
-                f"{path.name}: a NumPy .npz archive of plain arrays is required ({error}); "
-                "save with np.savez(path, x=x, y=y)."
-            ) from error
 
     def __repr__(self) -> str:
         title = "Dataset" if self.name == "data" else f"Dataset {self.name}"
@@ -179,6 +164,8 @@ def _frozen(array: Array) -> Array:
 
 def _validated(x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     try:
+        if np.iscomplexobj(x) or np.iscomplexobj(y):
+            raise TypeError("complex numbers have no sign for a ReLU to see")
         inputs = np.array(x, dtype=np.float64)
         labels = np.array(y, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -195,20 +182,38 @@ def _validated(x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
         )
     if labels.shape != (samples,):
         raise InputError(f"y must have shape ({samples},), one label per row of x, found {labels.shape}.")
-    for name, array in (("x", inputs), ("y", labels)):
-        if not np.isfinite(array).all():
-            where = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
-            raise InputError(
-                f"{name} must be finite, found {array[where]} at {name}[{', '.join(map(str, where))}]; "
-                "remove or impute such samples."
-            )
-    zero_rows = np.flatnonzero(~inputs.any(axis=1))
+    _check_finite("x", inputs)
+    _check_finite("y", labels)
+    _check_lengths(inputs)
+    return _frozen(inputs), _frozen(labels)
+
+
+def _check_finite(name: str, array: Array) -> None:
+    if not np.isfinite(array).all():
+        where = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
+        raise InputError(
+            f"{name} must be finite, found {array[where]} at {name}[{', '.join(map(str, where))}]; "
+            "remove or impute such samples."
+        )
+    if np.abs(array).max() > LARGEST:
+        raise InputError(
+            f"{name} must not exceed {LARGEST:g}, whose square still is a number, found {np.abs(array).max():g}; rescale it."
+        )
+
+
+def _check_lengths(x: Array) -> None:
+    largest = np.abs(x).max(axis=1)
+    zero_rows = np.flatnonzero(largest == 0)
     if zero_rows.size:
         raise InputError(
             f"every sample must be non-zero, found {zero_rows.size} zero row(s), the first at x[{zero_rows[0]}]: "
             "a bias-free network outputs 0 there whatever its weights; drop them, or add a constant input."
         )
-    return _frozen(inputs), _frozen(labels)
+    if largest.min() < SMALLEST:
+        raise InputError(
+            f"every sample must have an entry of size {SMALLEST:g} at least, whose square still is a number, "
+            f"found {largest.min():g} at x[{largest.argmin()}]; rescale x."
+        )
 
 
 def _find_lines(x: Array) -> Lines:
@@ -241,63 +246,3 @@ def _find_lines(x: Array) -> Lines:
     rank = np.argsort(np.argsort(first))
     normals = units[np.array(representatives)[np.argsort(first)]]
     return Lines(_frozen(normals), rank[index], _frozen(norms * signs))
-
-
-def _csv_rows(path: Path) -> list[list[str]]:
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = [row for row in csv.reader(file) if any(cell.strip() for cell in row)]
-    except FileNotFoundError as error:
-        raise FileError(f"{path}: no such file; check the path.") from error
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise FileError(f"{path.name}: a comma-separated text file is required ({error}).") from error
-    if not rows:
-        raise FileError(f"{path.name}: at least one row of numbers is required, found an empty file.")
-    if len(rows[0]) < 2:
-        raise FileError(
-            f"{path.name}: at least two columns (one input, one label) are required, found {len(rows[0])}; "
-            "separate columns by commas."
-        )
-    return rows
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
-def _all_numbers(row: list[str]) -> bool:
-    return all(_is_number(cell) for cell in row)
-
-
-def _numbers(path: Path, row: list[str], number: int, columns: int, header: list[str] | None) -> list[float]:
-    line = number + (header is not None)
-    if len(row) != columns:
-        raise FileError(f"{path.name}, row {line}: {columns} cells are required as in the first row, found {len(row)}.")
-    for position, cell in enumerate(row):
-        if not _is_number(cell) or not np.isfinite(float(cell)):
-            column = f"column {header[position]!r}" if header else f"column {position + 1}"
-            found = "an empty cell" if not cell.strip() else repr(cell)
-            raise FileError(
-                f"{path.name}, row {line}, {column}: a finite number is required, found {found}; "
-                "fill it in, or drop the row or column."
-            )
-    return [float(cell) for cell in row]
-
-
-def _target_column(path: Path, target: str | int, columns: int, header: list[str] | None) -> int:
-    if isinstance(target, int) or (target.lstrip("-").isdigit() and (header is None or target not in header)):
-        position = int(target)
-        if not -columns <= position < columns:
-            raise FileError(f"{path.name}: target column must lie in 0..{columns - 1}, found {position}.")
-        return position % columns
-    if header is None:
-        raise FileError(
-            f"{path.name}: target {target!r} needs a header row, found none; give its position, e.g. --target 0."
-        )
-    if target not in header:
-        raise FileError(f"{path.name}: target {target!r} is not a column; there are {', '.join(header)}.")
-    return header.index(target)

@@ -6,7 +6,7 @@
 | `logistic`    | ln(1 + e^{-y f})    | y expit(-y f)         | expit(y f) expit(-y f)       |
 | `exponential` | e^{-y f}            | y e^{-y f}            | e^{-y f}                     |
 
-The logistic loss is printed in Zhang et al. (Section 2) with the opposite sign in the exponent; this is the form that trains.
+Zhang et al. (Section 2) print the logistic loss with the opposite sign in the exponent; this is the form that trains.
 """
 
 from __future__ import annotations

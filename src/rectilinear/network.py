@@ -7,6 +7,7 @@ has one output.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import cast
 
 import numpy as np
@@ -22,11 +23,11 @@ Weights = tuple[Array, ...]
 
 @dataclass(frozen=True)
 class Network:
-    """f(x) = W_L sigma(... sigma(W_1 x)) with sigma(z) = max(z, alpha z) and no activation on the output (Zhang et al., Eq. 1).
+    """f(x) = W_L sigma(... sigma(W_1 x)) with sigma(z) = max(z, alpha z), no activation on the output (Zhang et al., Eq. 1).
 
-    `widths` are the sizes of the hidden layers, so `widths=(500,)` is the two-layer network. `alpha` = 0 is ReLU, 1 is linear.
-    `trainable[l]` tells whether layer l moves (Kou et al. fix the second one). With `bias=True` the first layer sees an extra
-    constant input 1: its weights have shape (h, inputs + 1), the last column being the biases.
+    `widths` are the sizes of the hidden layers: `widths=(500,)` is the two-layer network. `alpha` = 0 is ReLU, 1 is linear.
+    `trainable[l]` tells whether layer l moves (Kou et al. fix the second one). With `bias=True` the first layer sees one
+    more input, the constant 1: its weights have shape (h, inputs + 1), the last column being the biases.
 
     >>> net = Network(inputs=2, widths=(4,))
     >>> weights = net.init(scale=1.0, seed=0)
@@ -43,7 +44,7 @@ class Network:
     trainable: tuple[bool, ...] | None = None
 
     def __post_init__(self) -> None:
-        widths = (self.widths,) if isinstance(self.widths, int) else tuple(self.widths)
+        widths = (self.widths,) if isinstance(self.widths, (int, np.integer)) else tuple(self.widths)
         object.__setattr__(self, "widths", widths)
         for name, size in [("inputs", self.inputs), *((f"widths[{k}]", width) for k, width in enumerate(widths))]:
             if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or size < 1:
@@ -72,7 +73,7 @@ class Network:
     def shapes(self) -> tuple[tuple[int, int], ...]:
         """The shape (out, in) of each layer's weights."""
         sizes = (self.inputs + self.bias, *self.widths, 1)
-        return tuple((out, into) for into, out in zip(sizes[:-1], sizes[1:], strict=True))
+        return tuple((out, into) for into, out in pairwise(sizes))
 
     @property
     def slope_at_zero(self) -> float:
@@ -101,7 +102,10 @@ class Network:
             raise InputError(f"weights must hold {self.layers} arrays, one per layer, found {len(weights)}.")
         checked = []
         for k, (layer, shape) in enumerate(zip(weights, self.shapes, strict=True)):
-            array = np.array(layer, dtype=np.float64)
+            try:
+                array = np.array(layer, dtype=np.float64)
+            except (TypeError, ValueError) as error:
+                raise InputError(f"weights[{k}] must be an array of numbers ({error}).") from error
             if array.shape != shape:
                 raise InputError(f"weights[{k}] must have shape {shape} (neurons out, neurons in), found {array.shape}.")
             if not np.isfinite(array).all():

@@ -53,7 +53,8 @@ class Problem:
         if loss.is_classification and not np.isin(data.y, (-1.0, 1.0)).all():
             odd_one = data.y[~np.isin(data.y, (-1.0, 1.0))][0]
             raise InputError(
-                f"labels must be -1 or +1 for the {loss} loss, found {odd_one:g}; recode them, e.g. y = np.where(y > 0, 1, -1)."
+                f"labels must be -1 or +1 for the {loss} loss, found {odd_one:g}; "
+                "recode them, e.g. y = np.where(y > 0, 1, -1)."
             )
         object.__setattr__(self, "data", data)
         object.__setattr__(self, "network", network)

@@ -76,7 +76,9 @@ def two_class(shapes: Shapes, scale: float, rng: np.random.Generator) -> tuple[A
     """Kou et al.: Gaussian first layer; second layer +1/m on the first half of the neurons and -1/m on the rest, m = h/2."""
     (width, _), _ = shapes
     if width % 2:
-        raise InputError(f"start 'two_class' has as many positive as negative neurons, so the width must be even, found {width}.")
+        raise InputError(
+            f"start 'two_class' has as many positive as negative neurons, so the width must be even, found {width}."
+        )
     first, _ = gaussian(shapes, scale, rng)
     half = width // 2
     return first, np.concatenate([np.full(half, 1.0 / half), np.full(half, -1.0 / half)])[None, :]

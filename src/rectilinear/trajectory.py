@@ -48,9 +48,9 @@ class Audit:
     """What the flow must conserve, measured on the run itself.
 
     `balance_drift`: largest change of |w_h|^2 - a_h^2 of any hidden neuron h (deep: |row|^2 - |column|^2), relative to the
-    largest |w_h|^2 + a_h^2 that neuron has; with L2 the conserved quantity decays as e^{-2 l2 t} and that is what is compared.
-    None where layers on either side do not both train. `loss_rise`: largest rise of the objective between two saved times,
-    relative to its first value. `energy_residual`: largest |L(0) - L(t) - integral of |grad L|^2|, relative to L(0); None for
+    largest |w_h|^2 + a_h^2 that neuron has; with L2 the conserved quantity decays as e^{-2 l2 t} and that is compared. None
+    where layers on either side do not both train. `loss_rise`: largest rise of the objective between two saved times, in
+    units of its first value. `energy_residual`: largest |L(0) - L(t) - integral of |grad L|^2|, relative to L(0); None for
     gradient descent, which is not a flow.
     """
 
@@ -68,7 +68,7 @@ class Audit:
 class Trajectory:
     """A run of `problem` at `times` (t,): `loss` (t,) without regularisation, `weights[l]` (t, out, in).
 
-    `statistics` counts what the run cost; `provenance` says how it was made (package version, method, tolerances, time unit).
+    `statistics` counts what the run cost; `provenance` says how it was made: package version, method, tolerances, time unit.
     """
 
     problem: Problem
@@ -133,7 +133,7 @@ class Trajectory:
         return xarray.Dataset(
             variables,
             coords={"time": ("time", self.times, {"units": "tau"})},
-            attrs={"rectilinear": json.dumps(self._metadata(), sort_keys=True)},
+            attrs={"rectilinear": json.dumps(self._metadata(), sort_keys=True, default=_plain)},
         )
 
     def save(self, path: str | Path) -> Path:
@@ -142,8 +142,11 @@ class Trajectory:
         if not path.parent.is_dir():
             raise FileError(f"{path.parent}: no such folder to save in; create it first.")
         partial = path.with_name(path.name + ".part")
-        self.to_xarray().to_netcdf(partial, engine="h5netcdf")
-        partial.replace(path)  # an interrupted save never leaves half a file under the real name
+        try:
+            self.to_xarray().to_netcdf(partial, engine="h5netcdf")
+            partial.replace(path)  # an interrupted save never leaves half a file under the real name
+        except OSError as error:
+            raise FileError(f"{path}: the run could not be written ({error}); choose another place.") from error
         return path
 
     def _extra_variables(self) -> dict[str, Any]:
@@ -195,6 +198,13 @@ class Trajectory:
         return rows
 
 
+def _plain(value: Any) -> Any:
+    """A NumPy number as the Python number that JSON knows."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"metadata must be numbers, texts and lists of them, found {type(value).__name__}")
+
+
 def _short(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
@@ -220,15 +230,15 @@ def load(path: str | Path) -> Trajectory:
         with xarray.open_dataset(path, engine="h5netcdf") as file:
             contents = file.load()
         metadata = json.loads(contents.attrs["rectilinear"])
-    except (OSError, KeyError, ValueError) as error:
+        if metadata["format"] <= FORMAT:
+            return from_contents(contents, metadata)
+    except (OSError, LookupError, TypeError, ValueError) as error:
         raise FileError(
-            f"{path.name}: a run saved by Trajectory.save is required, and this is not one ({error})."
+            f"{path.name}: a run saved by Trajectory.save is required, this is not one ({type(error).__name__}: {error})."
         ) from error
-    if metadata["format"] > FORMAT:
-        raise FileError(
-            f"{path.name}: format {FORMAT} or older is required, found {metadata['format']}; update rectilinear to read it."
-        )
-    return from_contents(contents, metadata)
+    raise FileError(
+        f"{path.name}: format {FORMAT} or older is required, found {metadata['format']}; update rectilinear to read it."
+    )
 
 
 def from_contents(contents: xarray.Dataset, metadata: Mapping[str, Any]) -> Trajectory:
