@@ -2,10 +2,10 @@
 
 import itertools
 
-import naive
 import numpy as np
 import pytest
 
+import naive
 import rectilinear as rl
 from rectilinear.losses import named_loss
 

@@ -40,15 +40,13 @@ def read_npz(path: Path) -> tuple[Array, Array]:
     """Arrays `x` and `y` of a NumPy .npz archive; see `Dataset.from_npz`."""
     how_to_save = "save with np.savez(path, x=x, y=y)."
     try:
-        archive = np.load(path, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise FileError(f"{path.name}: a NumPy .npz archive is required, found a single array; {how_to_save}")
-        with archive:
+        with path.open("rb") as file:  # NumPy leaves a file open that it opened itself and could not read
+            archive = np.load(file, allow_pickle=False)
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise FileError(f"{path.name}: a NumPy .npz archive is required, found a single array; {how_to_save}")
             if not {"x", "y"} <= set(archive):
-                raise FileError(
-                    f"{path.name}: arrays named x and y are required, found {', '.join(sorted(archive)) or 'none'}; "
-                    f"{how_to_save}"
-                )
+                found = ", ".join(sorted(archive)) or "none"
+                raise FileError(f"{path.name}: arrays named x and y are required, found {found}; {how_to_save}")
             return archive["x"], archive["y"]
     except FileNotFoundError as error:
         raise FileError(f"{path}: no such file; check the path.") from error

@@ -1,0 +1,197 @@
+"""Data sets: what is refused, their moments, their mirror pairs and the lines through the origin."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rectilinear as rl
+
+ROUNDING = 1e-12
+
+
+def partition(index):
+    """Which samples share a line, whatever the lines are called."""
+    return {frozenset(np.flatnonzero(index == k).tolist()) for k in set(index.tolist())}
+
+
+@st.composite
+def collinear_samples(draw):
+    """Directions, no two parallel, and samples that are multiples of them."""
+    inputs = draw(st.integers(2, 5))
+    rng = np.random.default_rng(draw(st.integers(0, 10_000)))
+    directions = rng.standard_normal((draw(st.integers(1, 6)), inputs))
+    owner = np.array(draw(st.lists(st.integers(0, len(directions) - 1), min_size=1, max_size=20)))
+    multiples = draw(st.lists(st.sampled_from([1.0, -1.0, 3.0, -0.1, 1e-6, -7e5]), min_size=len(owner), max_size=len(owner)))
+    return owner, np.array(multiples)[:, None] * directions[owner], rng
+
+
+@given(collinear_samples())
+def test_lines_gather_duplicate_antipodal_and_collinear_samples(case):
+    owner, x, _ = case
+    lines = rl.Dataset(x, np.zeros(len(x))).lines
+    assert partition(lines.index) == partition(owner)
+    assert len(lines) == len(set(owner.tolist()))
+    np.testing.assert_allclose(np.linalg.norm(lines.normals, axis=1), 1.0, rtol=ROUNDING)
+    np.testing.assert_allclose(lines.lengths[:, None] * lines.normals[lines.index], x, rtol=ROUNDING, atol=0)
+
+
+@given(collinear_samples())
+def test_lines_do_not_depend_on_rotation_or_order(case):
+    _, x, rng = case
+    index = rl.Dataset(x, np.zeros(len(x))).lines.index
+    rotation, _ = np.linalg.qr(rng.standard_normal((x.shape[1], x.shape[1])))
+    np.testing.assert_array_equal(rl.Dataset(x @ rotation, np.zeros(len(x))).lines.index, index)
+    order = rng.permutation(len(x))
+    assert partition(rl.Dataset(x[order], np.zeros(len(x))).lines.index) == partition(index[order])
+
+
+def test_lines_are_numbered_by_first_appearance_and_exact_on_axes():
+    lines = rl.Dataset([[0.0, 2.0], [1.0, 0.0], [0.0, -1.0], [-3.0, 0.0], [1.0, 1.0]], np.zeros(5)).lines
+    assert lines.index.tolist() == [0, 1, 0, 1, 2]
+    assert np.abs(lines.lengths).tolist() == [2.0, 1.0, 1.0, 3.0, pytest.approx(np.sqrt(2))]
+
+
+def test_close_lines_stay_apart():
+    assert len(rl.Dataset([[1.0, 0.0], [1.0, 1e-9]], [0.0, 0.0]).lines) == 2
+
+
+@settings(max_examples=50)
+@given(st.lists(st.tuples(st.integers(-2, 2), st.integers(-2, 2)).filter(any), min_size=1, max_size=25))
+def test_mirror_pairs_are_disjoint_exact_and_as_many_as_possible(rows):
+    x = np.array(rows, dtype=float)
+    pairs, alone = rl.Dataset(x, np.zeros(len(x))).mirror_pairs
+    assert sorted([*pairs.ravel(), *alone]) == list(range(len(x)))
+    np.testing.assert_array_equal(x[pairs[:, 0]], -x[pairs[:, 1]])
+    assert alone.tolist() == sorted(alone)
+    left = {tuple(row) for row in x[alone].tolist()}
+    assert not any((-a, -b) in left for a, b in left)
+
+
+def test_mirror_pairs_see_through_negative_zero():
+    pairs, alone = rl.Dataset([[1.0, 0.0], [-1.0, 0.0], [2.0, -0.0], [-2.0, -0.0]], np.zeros(4)).mirror_pairs
+    assert pairs.tolist() == [[0, 1], [2, 3]]
+    assert alone.size == 0
+
+
+def test_moments_are_means_over_samples_without_centring():
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((7, 3)) + 5.0, rng.standard_normal(7)
+    data = rl.Dataset(x, y)
+    np.testing.assert_allclose(data.covariance, sum(np.outer(row, row) for row in x) / 7, rtol=ROUNDING)
+    np.testing.assert_allclose(
+        data.correlation, sum(label * row for label, row in zip(y, x, strict=True)) / 7, rtol=ROUNDING
+    )
+    assert (data.samples, data.inputs) == (7, 3)
+
+
+def test_arrays_are_frozen_copies():
+    x = np.ones((2, 2))
+    data = rl.Dataset(x, [1, -1])
+    x[0, 0] = 7.0
+    assert data.x[0, 0] == 1.0
+    assert data.y.dtype == np.float64
+    for array in (data.x, data.y, data.covariance, data.correlation, data.lines.normals):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0.0
+    with pytest.raises(AttributeError):
+        data.x = x
+
+
+def test_symmetrised_data_mirrors_every_sample_and_keeps_what_mirroring_keeps():
+    data = rl.datasets.orthogonal(samples=3, inputs=3, norms=np.sqrt(3.0))
+    both = data.symmetrised()
+    np.testing.assert_array_equal(both.x, np.concatenate([data.x, -data.x]))
+    np.testing.assert_array_equal(both.y, np.concatenate([data.y, -data.y]))
+    np.testing.assert_allclose(both.covariance, np.eye(3), atol=ROUNDING)
+    assert both.name == "orthogonal (symmetrised)"
+    kept = {"even_inputs", "odd_target", "white_inputs", "linear_target", "separable", "expressible_target"}
+    assert both.promises == kept
+    assert rl.datasets.xor().symmetrised().promises == {"even_inputs", "odd_target", "white_inputs"}
+
+
+def test_ones_column_makes_no_promises():
+    data = rl.datasets.xor().with_ones_column()
+    assert data.x[:, -1].tolist() == [1.0] * 4
+    assert data.promises == frozenset()
+    assert data.name == "xor (with ones)"
+
+
+def test_data_prints_itself():
+    assert repr(rl.datasets.xor()) == "Dataset xor: 4 samples, 2 inputs, 2 lines through the origin"
+
+
+REFUSALS = {
+    "one dimension": (
+        np.ones(3),
+        np.ones(3),
+        "x must have shape (samples, inputs), found (3,); reshape it to two dimensions.",
+    ),
+    "no samples": (np.ones((0, 2)), [], "x must hold at least one sample and one input, found shape (0, 2)."),
+    "no inputs": (np.ones((2, 0)), [1, 1], "x must hold at least one sample and one input, found shape (2, 0)."),
+    "a million inputs": (
+        np.ones((1, 1_000_000)),
+        [1.0],
+        "x must have at most 20000 inputs, found 1000000: its covariance would not fit in memory; "
+        "project the data first (PCA), or check that rows and columns are not swapped.",
+    ),
+    "labels missing": (np.ones((3, 2)), [1, 1], "y must have shape (3,), one label per row of x, found (2,)."),
+    "labels as a column": (
+        np.ones((3, 2)),
+        np.ones((3, 1)),
+        "y must have shape (3,), one label per row of x, found (3, 1).",
+    ),
+    "nan in x": (
+        [[1.0, 2.0], [3.0, np.nan]],
+        [1, 1],
+        "x must be finite, found nan at x[1, 1]; remove or impute such samples.",
+    ),
+    "missing in x": (
+        [[1.0, None]],
+        [1],
+        "x must be finite, found nan at x[0, 1]; remove or impute such samples.",
+    ),
+    "infinite y": ([[1.0], [2.0]], [1, -np.inf], "y must be finite, found -inf at y[1]; remove or impute such samples."),
+    "zero rows": (
+        [[1.0, 0.0], [0.0, 0.0], [0.0, -0.0]],
+        [1, 1, 1],
+        "every sample must be non-zero, found 2 zero row(s), the first at x[1]: "
+        "a bias-free network outputs 0 there whatever its weights; drop them, or add a constant input.",
+    ),
+    "huge values": (
+        [[1.0], [-1e200]],
+        [1, 1],
+        "x must not exceed 1e+100, whose square still is a number, found 1e+200; rescale it.",
+    ),
+    "huge labels": (
+        [[1.0], [1.0]],
+        [1, 1e150],
+        "y must not exceed 1e+100, whose square still is a number, found 1e+150; rescale it.",
+    ),
+    "tiny sample": (
+        [[1.0], [1e-200]],
+        [1, 1],
+        "every sample must have an entry of size 1e-100 at least, whose square still is a number, "
+        "found 1e-200 at x[1]; rescale x.",
+    ),
+    "complex": (
+        np.array([[1j]]),
+        [1],
+        "x and y must be arrays of numbers (complex numbers have no sign for a ReLU to see); "
+        "convert text and missing values first.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("x", "y", "sentence"), REFUSALS.values(), ids=REFUSALS.keys())
+def test_unusable_arrays_are_refused(x, y, sentence):
+    with pytest.raises(rl.InputError) as refusal:
+        rl.Dataset(x, y)
+    assert str(refusal.value) == sentence
+
+
+@pytest.mark.parametrize("x", [[["a", "b"]], [[1.0, 2.0], [3.0]]], ids=["text", "ragged"])
+def test_text_and_ragged_arrays_are_refused(x):
+    wanted = r"^x and y must be arrays of numbers \(.+\); convert text and missing values first\.$"
+    with pytest.raises(rl.InputError, match=wanted):
+        rl.Dataset(x, np.ones(len(x)))
