@@ -133,7 +133,7 @@ class Trajectory:
         return xarray.Dataset(
             variables,
             coords={"time": ("time", self.times, {"units": "tau"})},
-            attrs={"rectilinear": json.dumps(self._metadata(), sort_keys=True, default=_plain)},
+            attrs={"rectilinear": json.dumps(self._metadata(), default=_plain)},
         )
 
     def save(self, path: str | Path) -> Path:
@@ -146,6 +146,7 @@ class Trajectory:
             self.to_xarray().to_netcdf(partial, engine="h5netcdf")
             partial.replace(path)  # an interrupted save never leaves half a file under the real name
         except OSError as error:
+            partial.unlink(missing_ok=True)
             raise FileError(f"{path}: the run could not be written ({error}); choose another place.") from error
         return path
 
@@ -165,6 +166,7 @@ class Trajectory:
             "format": FORMAT,
             "kind": type(self).__name__,
             "status": self.status.name,
+            "saved_layers": len(self.weights),
             "data": {"name": problem.data.name, "promises": sorted(problem.data.promises)},
             "network": {
                 "inputs": int(network.inputs),
@@ -248,12 +250,12 @@ def from_contents(contents: xarray.Dataset, metadata: Mapping[str, Any]) -> Traj
     data = Dataset(contents["x"].values, contents["y"].values, metadata["data"]["name"], set(metadata["data"]["promises"]))
     layers = range(1, network.layers + 1)
     start = tuple(contents[f"start_{k}"].values for k in layers)
-    kind = Trajectory.kinds.get(metadata["kind"], Trajectory)
+    kind = Trajectory if metadata["kind"] == Trajectory.__name__ else Trajectory.kinds[metadata["kind"]]
     return kind(
         problem=Problem(data, network, start, metadata["loss"], metadata["l2"]),
         times=contents["time"].values,
         loss=contents["loss"].values,
-        weights=tuple(contents[f"weights_{k}"].values for k in layers if f"weights_{k}" in contents),
+        weights=tuple(contents[f"weights_{k}"].values for k in layers[: metadata["saved_layers"]]),
         status=Status[metadata["status"]],
         audit=None if metadata["audit"] is None else Audit(**metadata["audit"]),
         statistics=metadata["statistics"],
