@@ -12,6 +12,7 @@ from .options import require_between, require_whole, seeded
 Array = NDArray[np.float64]
 
 BISECTIONS = 60  # halvings of [0, 1]: down to rounding
+SLACK = 1e-9  # of an inequality that is met with equality, so that it holds in whatever order its sums are taken
 
 
 def orthogonal(samples: int = 8, inputs: int = 10, norms: ArrayLike | None = None, seed: int = 0) -> Dataset:
@@ -96,6 +97,7 @@ def near_orthogonality(x: Array) -> float:
 
 def _drawn_together(x: Array, constant: float) -> Array:
     """The blend of x and its nearest orthogonal set that is closest to x among those found nearly orthogonal."""
+    constant *= 1.0 + SLACK
     if near_orthogonality(x) >= constant:
         return x
     orthogonal_set = np.sqrt(x.shape[1]) * _orthonormal_rows(x)
