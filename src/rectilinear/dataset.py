@@ -84,7 +84,7 @@ class Dataset:
     @cached_property
     def lines(self) -> Lines:
         """The distinct lines through the origin that hold the samples; cost near-linear in the samples."""
-        return _find_lines(self.x)
+        return find_lines(self.x)
 
     @cached_property
     def mirror_pairs(self) -> tuple[Indices, Indices]:
@@ -216,8 +216,11 @@ def _check_lengths(x: Array) -> None:
         )
 
 
-def _find_lines(x: Array) -> Lines:
-    """Sort unit vectors along one random axis, so that only neighbours need to be compared."""
+def find_lines(x: Array) -> Lines:
+    """The distinct lines through the origin that hold the rows of x (n, d).
+
+    Unit vectors are sorted along one random axis, so that only neighbours need to be compared.
+    """
     norms = np.linalg.norm(x, axis=1)
     units = x / norms[:, None]
     axis = np.random.default_rng(0).standard_normal((x.shape[1],))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .dataset import Dataset
 from .errors import FileError, InputError
+from .events import Events
 from .network import Network, Weights
 from .problem import Problem
 
@@ -68,7 +69,7 @@ class Audit:
 class Trajectory:
     """A run of `problem` at `times` (t,): `loss` (t,) without regularisation, `weights[l]` (t, out, in).
 
-    `statistics` counts what the run cost; `provenance` says how it was made: package version, method, tolerances, time unit.
+    `events` tells what neurons did at kinks, where the method follows them. `statistics` counts what the run cost; `provenance` says how it was made: package version, method, tolerances, time unit.
     """
 
     problem: Problem
@@ -79,6 +80,7 @@ class Trajectory:
     audit: Audit | None = None
     statistics: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    events: Events | None = None
 
     kinds: ClassVar[dict[str, type[Trajectory]]] = {}  # by class name, so that `load` gives back what was saved
 
@@ -129,12 +131,19 @@ class Trajectory:
             variables[f"start_{k}"] = ((f"out_{k}", f"in_{k}"), start)
         for k, layer in enumerate(self.weights, 1):
             variables[f"weights_{k}"] = (("time", f"out_{k}", f"in_{k}"), layer)
+        if self.events is not None:
+            variables.update({f"event_{name}": ("event", values) for name, values in vars(self.events).items()})
         variables.update(self._extra_variables())
         return xarray.Dataset(
             variables,
             coords={"time": ("time", self.times, {"units": "tau"})},
             attrs={"rectilinear": json.dumps(self._metadata(), default=_plain)},
         )
+
+    def to_json(self) -> str:
+        """Times, loss and metadata as JSON text, without the weights; what is not a finite number becomes null."""
+        curve = {"times": self.times.tolist(), "loss": self.loss.tolist(), "loss_name": self.problem.loss.name}
+        return json.dumps(_finite({**self._metadata(), "ended": self.status.value, **curve}), default=_plain)
 
     def save(self, path: str | Path) -> Path:
         """Write the run as netCDF 4; `rectilinear.load` reads it back."""
@@ -195,6 +204,8 @@ class Trajectory:
             ]
         if self.statistics:
             rows.append(("cost", ", ".join(f"{_short(v)} {name}" for name, v in self.statistics.items())))
+        if self.events is not None:
+            rows.append(("events", str(self.events)))
         if self.audit is not None:
             rows.append(("audit", str(self.audit)))
         return rows
@@ -205,6 +216,15 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"metadata must be numbers, texts and lists of them, found {type(value).__name__}")
+
+
+def _finite(value: Any) -> Any:
+    """The same contents with None for nan and infinity, which JSON does not have."""
+    if isinstance(value, Mapping):
+        return {key: _finite(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(entry) for entry in value]
+    return None if isinstance(value, (float, np.floating)) and not np.isfinite(value) else value
 
 
 def _short(value: Any) -> str:
@@ -260,6 +280,9 @@ def from_contents(contents: xarray.Dataset, metadata: Mapping[str, Any]) -> Traj
         audit=None if metadata["audit"] is None else Audit(**metadata["audit"]),
         statistics=metadata["statistics"],
         provenance=metadata["provenance"],
+        events=Events(**{f.name: contents[f"event_{f.name}"].values for f in fields(Events)})
+        if "event_time" in contents
+        else None,
         **kind._extra_fields(contents, metadata),
     )
 

@@ -9,16 +9,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
+from ..events import Events
 from ..problem import Problem
 from ..trajectory import Status, Trajectory, check_times
 from .audit import audit_run
 from .field import Field, make_field, unflatten
+from .kink_engine import KinkEngine
 from .smooth import SmoothEngine
 from .watch import Progress, Watch, provenance
 
 Array = NDArray[np.float64]
 
 TIGHTEST, LOOSEST = 1e-13, 1e-2
+METHODS = ("kinks", "smooth")
+FEW_SAMPLES = 150  # up to here a kink-exact step (cubic in the samples) is cheaper than what it saves
 
 
 def simulate(
@@ -54,7 +58,7 @@ def simulate(
     watch = Watch(max_steps, max_seconds, progress)
     rules = StopRules(stop_gradient, stop_loss)
     field = make_field(problem)
-    engine = SmoothEngine(problem, field, rtol, horizon=asked[-1])
+    engine = _choose(problem, field, method, rtol, asked[-1])
     record = Record(problem, field)
     status = _drive(engine, record, asked, watch, rules)
     return record.trajectory(status, engine, watch, provenance(engine.name, rtol=rtol))
@@ -100,6 +104,10 @@ class Engine(Protocol):
 
     def statistics(self) -> dict[str, int | float]: ...
 
+    def events(self) -> Events | None:
+        """What happened at kinks; None where they are not followed."""
+        ...
+
 
 class Record:
     """The states kept along a run."""
@@ -130,6 +138,7 @@ class Record:
             audit=audit_run(problem, times, loss, weights, np.array(self.energies)),
             statistics={**engine.statistics(), "seconds": time.perf_counter() - watch.began},
             provenance=made,
+            events=engine.events(),
         )
 
 
@@ -160,4 +169,11 @@ def _drive(engine: Engine, record: Record, times: Array, watch: Watch, rules: St
     return Status.FINISHED if not left else status or Status.FINISHED
 
 
-METHODS = ("smooth",)
+def _choose(problem: Problem, field: Field, method: str, rtol: float, horizon: float) -> Engine:
+    """Kink-exact where the samples are few, smooth stepping for many samples or deeper networks."""
+    two_layers = problem.network.layers == 2
+    if method == "kinks" and not two_layers:
+        raise InputError(f"method 'kinks' needs a two-layer network, found {problem.network.layers} layers; use 'smooth'.")
+    if method == "kinks" or (method == "auto" and two_layers and problem.data.samples <= FEW_SAMPLES):
+        return KinkEngine(problem, rtol)
+    return SmoothEngine(problem, field, rtol, horizon)

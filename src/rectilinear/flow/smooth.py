@@ -92,3 +92,6 @@ class SmoothEngine:
 
     def statistics(self) -> dict[str, int | float]:
         return {"steps": self.steps, "rejected": self.stepper.rejected, "gradients": self.stepper.evaluations}
+
+    def events(self) -> None:
+        return None

@@ -1,0 +1,63 @@
+"""What happened to the neurons at kinks during a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class Kind(IntEnum):
+    """What a neuron did at a kink (a hyperplane w.x = 0 of the data)."""
+
+    CROSS = 0  # went through to the other side
+    PIN = 1  # is pushed in from both sides: held, it slides along the kink from here on
+    RELEASE = 2  # the hold ended: the multiplier left [0, 1]
+    DEATH = 3  # no sample activates it any more (ReLU), or its incoming weights are held at zero: it never moves again
+    ORIGIN = 4  # its incoming weights passed through zero and it left on the other side
+
+
+@dataclass(frozen=True, eq=False)
+class Events:
+    """Events in order of time, each with its certificate, as arrays of equal length.
+
+    `line` indexes the data's lines through the origin (-1 where all of them are meant). `velocity_below` and `velocity_above`
+    are the speeds of n.w just below and above the kink, for a unit outgoing weight: of one sign for a crossing, pointing at
+    each other for a hold. `multiplier` is the share in [0, 1] of the line's samples that count as active while held (nan
+    elsewhere).
+    """
+
+    time: Array = field(default_factory=lambda: np.empty(0))
+    neuron: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    line: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    kind: NDArray[np.int8] = field(default_factory=lambda: np.empty(0, dtype=np.int8))
+    velocity_below: Array = field(default_factory=lambda: np.empty(0))
+    velocity_above: Array = field(default_factory=lambda: np.empty(0))
+    multiplier: Array = field(default_factory=lambda: np.empty(0))
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def count(self, kind: Kind) -> int:
+        """How many events were of this kind."""
+        return int(np.sum(self.kind == kind))
+
+    @property
+    def certified(self) -> bool:
+        """Whether every crossing moves on both sides the same way, and every hold is pushed in from both sides."""
+        below, above = self.velocity_below, self.velocity_above
+        slack = 1e-6 * np.maximum(np.abs(below), np.abs(above))  # a grazing velocity is zero up to rounding
+        crossing = (np.minimum(below, above) >= -slack) | (np.maximum(below, above) <= slack)
+        holding = (below >= -slack) & (above <= slack)
+        wrong = ((self.kind == Kind.CROSS) & ~crossing) | ((self.kind == Kind.PIN) & ~holding)
+        return not bool(wrong.any())
+
+    def __str__(self) -> str:
+        if not len(self):
+            return "none"
+        counts = [f"{self.count(kind)} {kind.name.lower()}" for kind in Kind if self.count(kind)]
+        return ", ".join(counts) + (" (all certified)" if self.certified else " (NOT all certified)")

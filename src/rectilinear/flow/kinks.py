@@ -1,0 +1,153 @@
+"""Kinks: where sigma' jumps, what a neuron sees on each side, and whether it crosses or is held.
+
+A neuron's pattern is one sign per line of the data: +1 or -1 for the side of the kink n.w = 0 it is on, 0 if it is held there.
+Crossing line l from below to above changes the neuron's drive g by D_l n_l, D_l = (1 - alpha)/P sum over the line of |x_i| pull_i.
+Held on lines N, the neuron moves with g_below + sum_l lambda_l D_l n_l, lambda_l in [0, 1], such that N g = 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..dataset import find_lines
+from ..problem import Problem
+
+Array = NDArray[np.float64]
+Signs = NDArray[np.int8]
+
+ENUMERATE_UP_TO = 4  # simultaneous kinks for which all 3^m outcomes are tried; beyond, the box problem is solved by sweeps
+SWEEPS = 10_000
+ON_A_BOUND = 1e-10  # a multiplier this close to 0 or 1 counts as there
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a neuron does at the kinks it touches: its new signs there, with velocities on both sides and multipliers."""
+
+    signs: Signs
+    below: Array
+    above: Array
+    multipliers: Array
+
+
+class Kinks:
+    """The kink hyperplanes of a problem's samples."""
+
+    def __init__(self, problem: Problem) -> None:
+        lines = find_lines(problem.x)
+        self.x, self.alpha = problem.x, problem.network.alpha
+        self.normals, self.line, self.lengths = lines.normals, lines.index, lines.lengths
+        samples = len(problem.x)
+        self.jump_rows = np.zeros((len(lines), samples))  # D = jump_rows @ pull
+        self.jump_rows[self.line, np.arange(samples)] = (1.0 - self.alpha) * np.abs(self.lengths)
+
+    def __len__(self) -> int:
+        return len(self.normals)
+
+    def slopes(self, signs: Signs) -> Array:
+        """sigma' at each sample for a pattern (..., lines) -> (..., samples); held lines count as below."""
+        side = signs[..., self.line] * np.sign(self.lengths)
+        below = (signs[..., self.line] == 0) & (self.lengths < 0)  # n.w < 0 there, so samples along -n are active
+        return np.where((side > 0) | below, 1.0, self.alpha)
+
+    def seen(self, signs: Signs) -> Array:
+        """The samples as a group of this pattern sees them, (samples, inputs): slope times the part off the held normals."""
+        rows = self.slopes(signs)[:, None] * self.x
+        held = np.flatnonzero(signs == 0)
+        if held.size:
+            basis = self.held_basis(held)
+            rows = rows - (rows @ basis.T) @ basis
+            rows[np.isin(self.line, held)] = 0.0
+            if len(basis) == rows.shape[1]:
+                rows[:] = 0.0
+        return rows
+
+    def held_basis(self, held: NDArray[np.intp]) -> Array:
+        """Orthonormal rows that span the normals of these lines."""
+        _, sizes, rows = np.linalg.svd(self.normals[held], full_matrices=False)
+        return rows[sizes > 1e-10 * sizes[0]]
+
+    def hold_rows(self, signs: Signs) -> tuple[Array, Array]:
+        """For a held pattern, linear maps (held, samples) from pulls to D_l lambda_l and to D_l."""
+        held = np.flatnonzero(signs == 0)
+        normals = self.normals[held]
+        gram_inverse = np.linalg.pinv(normals @ normals.T, rcond=1e-12)
+        below = self.slopes(signs)[:, None] * self.x
+        return -gram_inverse @ normals @ below.T, self.jump_rows[held]
+
+    def resolve(self, signs: Signs, touching: NDArray[np.intp], sign_a: float, pull: Array) -> Verdict:
+        """Decide cross or hold for a neuron that touches these lines, coming from `signs` (0 where it was held).
+
+        In units of |a|: with mu_l = -sign_a D_l lambda_l the velocities of n_l.w are s = q - Gram mu, 0 <= mu_l <= b_l, and
+        s_l > 0 forces mu_l = b_l, s_l < 0 forces mu_l = 0: the optimality conditions of min mu.Gram.mu/2 - q.mu in a box.
+        A line that repels (sign_a D_l >= 0) is crossed.
+        """
+        normals = self.normals[touching]
+        jumps = self.jump_rows[touching] @ pull
+        base = signs.copy()
+        base[touching] = 0
+        drive = (self.slopes(base) * pull) @ self.x
+        came_from = signs[touching]
+        attracting = sign_a * jumps < 0
+        outcome = np.zeros(len(touching), dtype=np.int8)
+        for k in np.flatnonzero(~attracting):
+            middle = sign_a * (normals[k] @ drive + 0.5 * jumps[k])
+            outcome[k] = -came_from[k] if came_from[k] else (1 if middle > 0 else -1)
+            if outcome[k] > 0:
+                drive = drive + jumps[k] * normals[k]
+        bounds = np.where(attracting, -sign_a * jumps, 0.0)
+        free = np.flatnonzero(attracting)
+        q = sign_a * (normals @ drive)
+        gram = normals @ normals.T
+        mu = np.zeros(len(touching))
+        mu[free] = _box_problem(gram[np.ix_(free, free)], q[free], bounds[free])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            multipliers = np.where(attracting, mu / bounds, np.nan)
+        outcome[free] = np.where(multipliers[free] >= 1 - ON_A_BOUND, 1, np.where(multipliers[free] <= ON_A_BOUND, -1, 0))
+        # one-sided velocities of each line, the other lines being where they were decided to be
+        velocity = q - gram @ mu
+        below = velocity + np.diag(gram) * mu
+        above = below - np.where(attracting, bounds, 0.0)
+        crossed_up = ~attracting & (outcome > 0)
+        below = np.where(crossed_up, below - sign_a * jumps, below)
+        above = np.where(~attracting & (outcome < 0), above + sign_a * jumps, above)
+        return Verdict(outcome, below, above, multipliers)
+
+
+def _box_problem(gram: Array, q: Array, bounds: Array) -> Array:
+    """min mu.gram.mu/2 - q.mu over 0 <= mu <= bounds."""
+    size = len(q)
+    if size == 0:
+        return q
+    if size <= ENUMERATE_UP_TO:
+        best, worst = np.zeros(size), np.inf
+        for outcome in product((0, 1, 2), repeat=size):  # below, above, held
+            state = np.array(outcome)
+            mu = np.where(state == 1, bounds, 0.0)
+            held = np.flatnonzero(state == 2)
+            if held.size:
+                right = q[held] - gram[np.ix_(held, np.flatnonzero(state == 1))] @ bounds[state == 1]
+                mu[held] = np.linalg.lstsq(gram[np.ix_(held, held)], right, rcond=None)[0]
+            velocity = q - gram @ mu
+            wrong = np.concatenate([
+                np.maximum(velocity[state == 0], 0.0),
+                np.maximum(-velocity[state == 1], 0.0),
+                np.maximum(-mu, 0.0),
+                np.maximum(mu - bounds, 0.0),
+                np.abs(velocity[held]),
+            ]).max()  # fmt: skip
+            if wrong < worst:
+                best, worst = mu, wrong
+        return np.clip(best, 0.0, bounds)
+    mu = np.zeros(size)
+    for _ in range(SWEEPS):
+        before = mu.copy()
+        for k in range(size):
+            mu[k] = np.clip(mu[k] + (q[k] - gram[k] @ mu) / gram[k, k], 0.0, bounds[k])
+        if np.abs(mu - before).max() <= 1e-15 * np.abs(bounds).max():
+            break
+    return mu
