@@ -1,6 +1,7 @@
 """Trajectories: round trip through netCDF, the card, views of the run, and files that are not runs."""
 
 import json
+from dataclasses import replace
 
 import h5py
 import numpy as np
@@ -184,6 +185,17 @@ def test_xarray_names_every_dimension():
     assert contents["x"].dims == ("sample", "input")
     assert contents["time"].attrs["units"] == "tau"
     assert json.loads(contents.attrs["rectilinear"])["format"] == FORMAT
+
+
+def test_json_has_the_curve_and_null_for_what_is_not_a_finite_number():
+    run = made_run(audit=rl.Audit(None, float("nan"), 1.0))
+    broken = replace(run, loss=np.array([1.0, 2.0, np.inf, np.nan]))
+    contents = json.loads(broken.to_json(), parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+    assert contents["loss"] == [1.0, 2.0, None, None]
+    assert contents["times"] == run.times.tolist()
+    assert contents["audit"] == {"balance_drift": None, "loss_rise": None, "energy_residual": 1.0}
+    assert (contents["loss_name"], contents["ended"]) == ("logistic", run.status.value)
+    assert contents["statistics"] == {"steps": 12, "seconds": 0.5}
 
 
 def test_metadata_that_json_cannot_hold_is_refused():
