@@ -1,7 +1,7 @@
 """Trajectories: round trip through netCDF, the card, views of the run, and files that are not runs."""
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import h5py
 import numpy as np
@@ -9,6 +9,7 @@ import pytest
 import xarray
 
 import rectilinear as rl
+from rectilinear.events import Events
 from rectilinear.trajectory import FORMAT, check_times
 
 ROUNDING = 1e-13
@@ -54,6 +55,25 @@ def test_a_saved_run_comes_back_whole(tmp_path, network):
     assert (again.status, again.audit) == (run.status, run.audit)
     assert (again.statistics, again.provenance) == (run.statistics, run.provenance)
     assert repr(again) == repr(run)
+
+
+def made_events(count):
+    rng = np.random.default_rng(1)
+    floats = {name: rng.standard_normal(count) for name in ("time", "velocity_below", "velocity_above", "multiplier")}
+    return Events(neuron=np.arange(count), line=np.zeros(count, dtype=np.intp), kind=np.ones(count, dtype=np.int8), **floats)
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_events_survive_saving(tmp_path, count):
+    events = made_events(count)
+    again = rl.load(replace(made_run(), events=events).save(tmp_path / "run.nc")).events
+    for entry in fields(Events):
+        np.testing.assert_array_equal(getattr(again, entry.name), getattr(events, entry.name))
+        assert getattr(again, entry.name).dtype == getattr(events, entry.name).dtype
+
+
+def test_a_run_that_follows_no_kinks_has_no_events(tmp_path):
+    assert rl.load(made_run().save(tmp_path / "run.nc")).events is None
 
 
 @pytest.mark.parametrize("status", rl.Status)
@@ -153,6 +173,11 @@ def test_the_card_tells_problem_status_times_loss_cost_and_audit():
         "  cost      12 steps, 0.5 seconds",
         "  audit     balance drift 1.0e-12, largest loss rise 0.0e+00, energy residual 2.0e-09",
     ]
+
+
+def test_the_card_tells_the_events():
+    lines = repr(replace(made_run(), events=Events())).splitlines()
+    assert "  events    none" in lines
 
 
 def test_the_card_of_an_empty_or_unaudited_run_is_shorter():

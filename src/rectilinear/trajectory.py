@@ -69,7 +69,8 @@ class Audit:
 class Trajectory:
     """A run of `problem` at `times` (t,): `loss` (t,) without regularisation, `weights[l]` (t, out, in).
 
-    `events` tells what neurons did at kinks, where the method follows them. `statistics` counts what the run cost; `provenance` says how it was made: package version, method, tolerances, time unit.
+    `events` tells what neurons did at kinks, where the method follows them. `statistics` counts what the run cost;
+    `provenance` says how it was made: package version, method, tolerances, time unit.
     """
 
     problem: Problem
