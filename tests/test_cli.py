@@ -181,7 +181,7 @@ def test_data_sets_are_listed_with_their_promises(call):
     result = call("datasets")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert lines[lines.index("six_points (delta=0.15)") + 1] == "  expressible_target"
+    assert lines[lines.index("six_points (delta=0.15)") + 1] == "  expressible_target, odd_target"
     assert lines[lines.index("xor") + 1] == "  even_inputs, expressible_target, white_inputs"
     for promise, meaning in datasets.PROMISES.items():
         assert f"  {promise:<22} {meaning}" in lines
@@ -190,7 +190,10 @@ def test_data_sets_are_listed_with_their_promises(call):
 def test_data_sets_are_listed_for_programs(call):
     listing = json.loads(call("datasets", "--json").stdout)
     assert list(listing["datasets"]) == list(datasets.NAMES)
-    assert listing["datasets"]["six_points"] == {"options": {"delta": 0.15}, "promises": ["expressible_target"]}
+    assert listing["datasets"]["six_points"] == {
+        "options": {"delta": 0.15},
+        "promises": ["expressible_target", "odd_target"],
+    }
     assert listing["promises"] == datasets.PROMISES
 
 

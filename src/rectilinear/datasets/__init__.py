@@ -19,7 +19,7 @@ from .teachers import gaussian_teacher, monomial
 
 PROMISES = {
     "even_inputs": "x and -x occur equally often",
-    "odd_target": "(x, y) and (-x, -y) occur equally often",
+    "odd_target": "where both x and -x occur, their labels are opposite, and some do",
     "white_inputs": "Sigma = <x x^T> is the identity",
     "linear_target": "y = w.x for some w",
     "separable": "y = +-1 and y w.x > 0 for some w",

@@ -40,15 +40,15 @@ def linear_teacher(inputs: int = 20, pairs: int = 1000, white: bool = False, see
 def six_points(delta: float = 0.15) -> Dataset:
     """Six points of the plane that miss Condition 3 by `delta` alone, -1 < delta < 1 (Zhang et al., Fig. 2).
 
-    At delta = 0 the last two points are antipodes with opposite labels: inputs are even, the target is odd and no two-layer
-    network fits it. At any other delta the six points lie on four lines and a two-layer network can fit them.
+    Mirror images have opposite labels. At delta = 0 the last two points are images too: inputs are even and no two-layer
+    network fits the target. At any other delta the six points lie on four lines and a two-layer network can fit them.
 
     >>> six_points().x[-1].tolist()
     [1.0, 0.15]
     """
     require_between("delta", delta, -1.0, 1.0, "-1 and 1, where the sixth point would meet another")
     x = [[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, 0.0], [1.0, delta]]
-    promises = {"even_inputs", "odd_target"} if delta == 0 else {"expressible_target"}
+    promises = {"odd_target", "even_inputs" if delta == 0 else "expressible_target"}
     return Dataset(x, [1.0, -1.0, 1.0, -1.0, 1.0, -1.0], "six_points", promises)
 
 
