@@ -1,0 +1,22 @@
+"""Figures of trajectories, weights and comparisons: one function a figure, one file a function.
+
+Each returns a matplotlib Figure made without pyplot, so it needs no display and leaves no global state:
+
+>>> import numpy as np
+>>> import rectilinear as rl
+>>> from rectilinear import plots
+>>> net = rl.Network(inputs=2, widths=(3,))
+>>> figure = plots.weight_matrices(net.init(scale=1.0, seed=0), sort=True)
+>>> figure.savefig("weights.pdf")  # doctest: +SKIP
+>>> [ax.get_title() for ax in figure.axes[:2]]
+['$W_{1}$', '$W_{2}$']
+"""
+
+from .comparison import comparison
+from .loss_curves import loss_curves
+from .neuron_directions import neuron_directions
+from .output_field import output_field
+from .singular_values import singular_values
+from .weight_matrices import weight_matrices
+
+__all__ = ["comparison", "loss_curves", "neuron_directions", "output_field", "singular_values", "weight_matrices"]

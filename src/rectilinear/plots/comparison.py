@@ -1,0 +1,43 @@
+"""A prediction and a simulation of one problem, and the error between them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..compare import Comparison
+from . import style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@style.paper
+def comparison(comparison: Comparison, *, log_time: bool = False, log_loss: bool = False) -> Figure:
+    """Both loss curves above (simulation solid, prediction dashed), the relative errors of loss and function below.
+
+    Errors that are exactly zero cannot be shown on the logarithmic axis and are left out.
+    """
+    figure, (curves, errors) = style.panels(5.0, 4.4, rows=2, sharex=True, height_ratios=(1.5, 1.0))
+    shown = style.showable(comparison.times, log_time)
+    times = comparison.times[shown]
+    curves.plot(times, comparison.run.loss[: len(shown)][shown], color=style.colour(0), label="simulation")
+    curves.plot(times, comparison.prediction.loss[: len(shown)][shown], **style.PREDICTION, label="prediction")
+    curves.set_ylabel("loss")
+    if log_loss:
+        curves.set_yscale("log")
+    else:
+        curves.set_ylim(bottom=0.0)
+
+    for k, (label, error) in enumerate(
+        [("loss", comparison.relative_loss_error), ("function on the data", comparison.relative_function_error)], start=1
+    ):
+        if error is not None:
+            errors.plot(times, np.where(error > 0, error, np.nan)[shown], color=style.colour(k), label=label)
+    errors.set(xlabel=style.TIME, ylabel="relative error", yscale="log")
+    if log_time:
+        errors.set_xscale("log")
+    for ax in (curves, errors):
+        style.legend_beside(ax)
+    return figure

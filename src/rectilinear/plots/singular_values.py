@@ -1,0 +1,37 @@
+"""Singular values of every layer over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .. import measures
+from ..errors import InputError
+from ..trajectory import Trajectory
+from . import style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@style.paper
+def singular_values(run: Trajectory, *, largest: int = 10, log_time: bool = False, log_values: bool = False) -> Figure:
+    """One panel a layer: its `largest` singular values against time, the first dark and the others lighter."""
+    if largest < 1:
+        raise InputError(f"largest must be a whole number of singular values >= 1, found {largest}.")
+    layers = run.problem.network.layers
+    values = [measures.singular_values(run, layer=layer)[:, :largest] for layer in range(layers)]
+    shown = style.showable(run.times, log_time)
+    figure, axes = style.panels(0.8 + 2.3 * layers, 2.8, columns=layers, sharex=True, sharey=True)
+    for k, (ax, layer) in enumerate(zip(axes, values, strict=True), 1):
+        for rank in range(layer.shape[1] - 1, -1, -1):
+            ax.plot(run.times[shown], layer[shown, rank], color=style.shade(rank, layer.shape[1]))
+        ax.set_title(rf"$W_{{{k}}}$")
+        ax.set_xlabel(style.TIME)
+        if log_time:
+            ax.set_xscale("log")
+        if log_values:
+            ax.set_yscale("log")
+        else:
+            ax.set_ylim(bottom=0.0)
+    axes[0].set_ylabel("singular values")
+    return figure
