@@ -123,4 +123,4 @@ def _target_column(path: Path, target: str | int, columns: int, header: list[str
         raise FileError(f"{path.name}: target {target!r} is not a column; there are {', '.join(header)}.") from error
     if not -columns <= position < columns:
         raise FileError(f"{path.name}: target must be a column from 0 to {columns - 1}, found {position}.")
-    return position % columns
+    return position
