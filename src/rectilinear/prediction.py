@@ -44,8 +44,8 @@ class Prediction(Trajectory):
 
     Weights come from `small` where the theorem gives a small equivalent network, and are empty where it speaks of the
     function only. `predicted_map` (t, d) is the linear map of the function; where the map diverges its row is nan and
-    `direction` (d,) is the limit of its direction. `neglected` (t,) is the largest |even part| on the data that an idealised
-    theory leaves out.
+    `direction` (d,) is the limit of its direction. `neglected` (t,) is the rms over the data of the even part that an
+    idealised theory leaves out; `error_bound` (t,) a proven bound on the distance |W - predicted W| over all layers.
     """
 
     theorem: str = ""
@@ -55,6 +55,7 @@ class Prediction(Trajectory):
     predicted_map: Array | None = None
     direction: Array | None = None
     neglected: Array | None = None
+    error_bound: Array | None = None
     small: SmallNetwork | None = None
 
     def __post_init__(self) -> None:
@@ -106,7 +107,9 @@ class Prediction(Trajectory):
         forced = f"; forced although {', '.join(f.name for f in self.failed)} fails" if self.forced and self.failed else ""
         rows = [("theorem", f"{self.theorem} ({self.source}){forced}"), *super()._card()]
         if self.neglected is not None:
-            rows.append(("neglected", f"even part up to {np.nanmax(self.neglected):.2g}"))
+            rows.append(("neglected", f"even part, rms up to {np.max(self.neglected):.2g}"))
+        if self.error_bound is not None:
+            rows.append(("bound", f"weights within {np.max(self.error_bound):.2g} of the truth"))
         return rows
 
     def _extra_variables(self) -> dict[str, Any]:
@@ -115,8 +118,9 @@ class Prediction(Trajectory):
             variables["linear_map"] = (("time", "input"), self.predicted_map)
         if self.direction is not None:
             variables["direction"] = ("input", self.direction)
-        if self.neglected is not None:
-            variables["neglected"] = ("time", self.neglected)
+        for name, values in (("neglected", self.neglected), ("error_bound", self.error_bound)):
+            if values is not None:
+                variables[name] = ("time", values)
         if self.small is not None:
             variables["small_first"] = (("time", "small_neuron", "input"), self.small.first)
             variables["small_second"] = (("time", "one", "small_neuron"), self.small.second)
@@ -148,5 +152,6 @@ class Prediction(Trajectory):
             "predicted_map": stored("linear_map"),
             "direction": stored("direction"),
             "neglected": stored("neglected"),
+            "error_bound": stored("error_bound"),
             "small": small,
         }

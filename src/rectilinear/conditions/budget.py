@@ -26,6 +26,7 @@ class Budget:
     even: Array
     inexpressible: Array
     linear_map: Array  # (d,), the best linear fit
+    fit: tuple[Array, Array]  # v (d,) and e_k (lines,) of the best two-layer fit
 
     @property
     def fractions(self) -> tuple[float, float, float]:
@@ -40,10 +41,10 @@ class Budget:
         return float(np.mean(self.inexpressible**2)) / 2
 
     def __repr__(self) -> str:
-        linear, even, rest = (100 * share for share in self.fractions)
+        linear, even, rest = (round(100 * share, 10) for share in self.fractions)  # what rounding leaves reads as 0
         return (
             f"Budget: {linear:.4g} % linear, {even:.4g} % even, {rest:.4g} % beyond every two-layer bias-free network; "
-            f"square loss floor {self.loss_floor:.6g}"
+            f"square loss floor {round(self.loss_floor, 15):.6g}"
         )
 
 
@@ -66,8 +67,10 @@ def budget(data: Dataset) -> Budget:
     linear = data.x @ linear_map
     design = without_even(lines.lengths)[:, None] * lines.normals[lines.index]
     left = without_even(data.y)
-    inexpressible = left - design @ _least_squares(design, left)
-    return Budget(linear, data.y - linear - inexpressible, inexpressible, linear_map)
+    v = _least_squares(design, left)
+    inexpressible = left - design @ v
+    per_line = np.bincount(lines.index, lengths * (data.y - data.x @ v)) / mass
+    return Budget(linear, data.y - linear - inexpressible, inexpressible, linear_map, (v, per_line))
 
 
 def _least_squares(design: Array, values: Array) -> Array:

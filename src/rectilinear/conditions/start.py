@@ -49,7 +49,7 @@ def small_start(problem: Problem) -> Finding:
     """|f(0)| is negligible against the labels: prod_l |W_l| rms|x| / rms(y), a bound on the output, is at most 1e-3."""
     data = problem.data
     size = float(np.prod([np.linalg.norm(layer) for layer in problem.weights]))
-    spread = float(np.sqrt(np.mean(np.sum(problem.x**2, axis=1))))
+    spread = float(np.sqrt(np.trace(data.covariance) + problem.network.bias))
     labels = float(np.sqrt(np.mean(data.y**2)))
     measured = size * spread / labels if labels else (np.inf if size else 0.0)
     sentence = f"the starting output is at most {measured:.2g} of the labels ({SMALL_OUTPUT:g} is small)."

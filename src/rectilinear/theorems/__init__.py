@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ..errors import HypothesisError, InputError
 from ..prediction import Prediction
 from ..problem import Problem
 from ..trajectory import check_times
+from .early import EARLY_PHASE
+from .limits import LIMIT
+from .symmetric import SYMMETRIC_DATA
 from .theorem import Solution, Theorem
+from .time_course import TIME_COURSE
+from .two_neurons import TWO_NEURONS
 
-_ALL: tuple[Theorem, ...] = ()
+Array = NDArray[np.float64]
+
+_ALL: tuple[Theorem, ...] = (LIMIT, TIME_COURSE, SYMMETRIC_DATA, EARLY_PHASE, TWO_NEURONS)
 THEOREMS: dict[str, Theorem] = {theorem.name: theorem for theorem in _ALL}
 
 __all__ = ["THEOREMS", "Solution", "Theorem", "named_theorem", "predict"]
@@ -35,15 +43,15 @@ def predict(problem: Problem, times: ArrayLike, theorem: str | None = None, forc
     if force:
         raise InputError("force=True needs theorem=...: say which theorem to use beyond its hypotheses.")
     for candidate in sorted(THEOREMS.values(), key=lambda known: -known.strength):
-        if candidate.applies(problem, instants):
-            return candidate.predict(problem, instants)
+        findings = candidate.findings(problem, instants)
+        if all(finding.holds for finding in findings):
+            return candidate.foretell(problem, instants, findings)
     raise HypothesisError(_no_theorem(problem, instants))
 
 
-def _no_theorem(problem: Problem, instants: ArrayLike) -> str:
-    times = check_times(instants, allow_infinity=True)
+def _no_theorem(problem: Problem, instants: Array) -> str:
     failures = {
-        known.name: [finding.name for finding in known.findings(problem, times) if not finding.holds]
+        known.name: [finding.name for finding in known.findings(problem, instants) if not finding.holds]
         for known in THEOREMS.values()
     }
     nearest = min(failures, key=lambda name: len(failures[name]))

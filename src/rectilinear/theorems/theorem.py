@@ -29,6 +29,7 @@ class Solution:
     linear_map: Array | None = None
     direction: Array | None = None
     neglected: Array | None = None
+    error_bound: Array | None = None
     small: SmallNetwork | None = None
     weights: tuple[Array, ...] = ()
     statistics: Mapping[str, Any] = field(default_factory=dict)
@@ -45,7 +46,7 @@ class Theorem:
 
     `hypotheses(problem)` measures what is assumed; `breaks[name]` says what goes wrong without the finding of that name;
     `window(problem)` is the first and last time the theorem speaks of; `solve(problem, times)` is its mathematics, free of
-    checks.
+    checks; without a hypothesis named in `essential` its formulas mean nothing, and it cannot be forced.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Theorem:
     breaks: Mapping[str, str]
     solve: Callable[[Problem, Array], Solution]
     window: Callable[[Problem], tuple[float, float]] = any_time
+    essential: tuple[str, ...] = ()
 
     def findings(self, problem: Problem, times: Array) -> list[Finding]:
         """The hypotheses measured; the window of times is looked at only where the others hold, as it may need them."""
@@ -64,15 +66,16 @@ class Theorem:
             findings.append(_within_window(self.window(problem), times))
         return findings
 
-    def applies(self, problem: Problem, times: Array) -> bool:
-        return all(finding.holds for finding in self.findings(problem, times))
-
     def predict(self, problem: Problem, times: Array, force: bool = False) -> Prediction:
         """The run this theorem foretells, or a HypothesisError that says what was required, found, and would break."""
         findings = self.findings(problem, times)
         failed = [finding for finding in findings if not finding.holds]
-        if failed and not force:
+        if any(finding.name in self.essential for finding in failed) or (failed and not force):
             raise HypothesisError(self._refusal(failed))
+        return self.foretell(problem, times, findings, force)
+
+    def foretell(self, problem: Problem, times: Array, findings: list[Finding], force: bool = False) -> Prediction:
+        """The run by this theorem, whatever the findings say."""
         solution = self.solve(problem, times)
         return Prediction(
             problem=problem,
@@ -89,6 +92,7 @@ class Theorem:
             predicted_map=solution.linear_map,
             direction=solution.direction,
             neglected=solution.neglected,
+            error_bound=solution.error_bound,
             small=solution.small,
         )
 
@@ -97,7 +101,8 @@ class Theorem:
             f"{finding.name} is required; found: {finding.sentence} Without it {self.breaks[finding.name]}."
             for finding in failed
         )
-        return f"{self.name} ({self.source}) does not apply: {reasons} Simulate instead, or see it anyway with force=True."
+        forced = "" if any(finding.name in self.essential for finding in failed) else ", or see it anyway with force=True"
+        return f"{self.name} ({self.source}) does not apply: {reasons} Simulate instead{forced}."
 
     def __repr__(self) -> str:
         return f"Theorem {self.name}: {self.title} ({self.source})"

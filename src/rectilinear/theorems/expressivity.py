@@ -1,0 +1,113 @@
+"""What two-layer bias-free networks can express (Theorem 1, Corollary 2, Eq. 3 of Zhang et al.).
+
+sigma(z) = (1 + alpha)/2 z + (1 - alpha)/2 |z|, so every two-layer network is
+
+    f(x) = v . x + (1 - alpha)/2 sum_h a_h |w_h . x|,   v = (1 + alpha)/2 W_2 W_1:
+
+a linear part, which is all of its odd part, and an even part of degree one. Corollary 2: an odd two-layer network is linear.
+Three layers can do more (Eq. 3, `odd_nonlinear_network`). What that means for a data set is its `budget`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..conditions import Budget, budget
+from ..dataset import Dataset
+from ..errors import InputError
+from ..network import Network, Weights, odd_nonlinear_network
+
+Array = NDArray[np.float64]
+
+CANCELLED = 1e-12  # a sum of contributions below this fraction of their sizes is rounding
+
+__all__ = ["Budget", "Linearity", "budget", "interpolating_network", "linearity_of", "odd_nonlinear_network"]
+
+
+@dataclass(frozen=True, eq=False)
+class Linearity:
+    """Whether a two-layer network is a linear function, and how much of it is not.
+
+    Neurons on one line through the origin share |w . x| up to a factor, and distinct lines are independent, so the even part
+    vanishes if and only if the contributions `even` (lines,), (1 - alpha)/2 sum_h a_h |w_h| over each line, all cancel.
+    """
+
+    is_linear: bool
+    linear_map: Array  # (d,)
+    normals: Array  # (lines, d), the unit normal of each line
+    even: Array  # (lines,), so that f(x) = linear_map . x + sum_k even_k |normal_k . x|
+
+    def even_part(self, x: ArrayLike) -> Array:
+        """(f(x) + f(-x))/2 for each row of x (n, d)."""
+        return np.asarray(np.abs(np.atleast_2d(np.asarray(x, dtype=np.float64)) @ self.normals.T) @ self.even)
+
+    def largest_even_part(self, x: ArrayLike) -> float:
+        """The largest |even part| on the rows of x (n, d)."""
+        return float(np.abs(self.even_part(x)).max())
+
+    @property
+    def bound(self) -> float:
+        """A bound on |even part| over the unit sphere; zero only for a network without even part.
+
+        Contributions of either sign bound it alone: by their sum, and (Cauchy-Schwarz) by |even| times the largest singular
+        value of their normals.
+        """
+        bounds = [0.0]
+        for side in (self.even > 0, self.even < 0):
+            if side.any():
+                sizes = np.abs(self.even[side])
+                stretch = float(np.linalg.norm(self.normals[side], ord=2))
+                bounds.append(min(float(sizes.sum()), float(np.linalg.norm(sizes)) * stretch))
+        return max(bounds)
+
+    def __repr__(self) -> str:
+        if self.is_linear:
+            return f"Linearity: linear; neurons on {len(self.even)} lines cancel"
+        return f"Linearity: not linear; even part up to {self.bound:.3g} |x| from {np.count_nonzero(self.even)} lines"
+
+
+def linearity_of(network: Network, weights: Weights) -> Linearity:
+    """Decide exactly whether a two-layer network is a linear function of its input.
+
+    >>> net = Network(inputs=2, widths=(2,))
+    >>> linearity_of(net, (np.array([[1.0, 2.0], [-2.0, -4.0]]), np.array([[2.0, -1.0]])))
+    Linearity: linear; neurons on 1 lines cancel
+    """
+    linear_map = network.linear_part(weights)
+    first, second = weights[0], weights[1][0]
+    alive = np.linalg.norm(first, axis=1) * np.abs(second) > 0
+    if not alive.any():
+        return Linearity(True, linear_map, np.empty((0, network.inputs)), np.empty(0))
+    lines = Dataset(first[alive], second[alive]).lines
+    contributions = (1.0 - network.alpha) / 2.0 * second[alive] * np.abs(lines.lengths)
+    even = np.bincount(lines.index, contributions)
+    sizes = np.bincount(lines.index, np.abs(contributions))
+    left = np.where(np.abs(even) <= CANCELLED * sizes, 0.0, even.astype(np.float64))
+    return Linearity(not left.any(), linear_map, lines.normals, left)
+
+
+def interpolating_network(data: Dataset, alpha: float = 0.0) -> tuple[Network, Weights]:
+    """A two-layer network that fits the expressible part of the labels: it reaches the loss floor of `budget(data)`.
+
+    Pairs (w, a), (-w, -a) give the linear part of the best fit; pairs (w, a), (-w, a) along random w, as many as there are
+    lines, interpolate its even part. It witnesses that the budget is attained.
+
+    >>> data = Dataset([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]], [1.0, 1.0, 2.0])
+    >>> net, weights = interpolating_network(data)
+    >>> net.output(weights, data.x).round(12).tolist()
+    [1.0, 1.0, 2.0]
+    """
+    if alpha >= 1.0:
+        raise InputError(f"interpolation needs alpha < 1, found {alpha:g}: a linear network has no even part.")
+    parts = budget(data)
+    lines = data.lines
+    linear_map, even = parts.fit
+    kinks = np.random.default_rng(0).standard_normal((len(lines), data.inputs))
+    heights = np.linalg.lstsq(np.abs(lines.normals @ kinks.T), even, rcond=None)[0] / (1.0 - alpha)
+    first = np.concatenate([linear_map[None], -linear_map[None], kinks, -kinks])
+    second = np.concatenate([np.array([1.0, -1.0]) / (1.0 + alpha), heights, heights])
+    network = Network(data.inputs, (len(first),), alpha)
+    return network, network.check_weights((first, second[None]))

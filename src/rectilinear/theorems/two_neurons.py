@@ -1,0 +1,226 @@
+"""Small random weights on symmetric data: the network trains as one of width two, whatever its width.
+
+During the early phase every neuron h grows into r1_h (bb, 1), bb = beta/|beta| (Theorem 13 of Zhang et al.), and
+proportional neurons act as one for all time. So the neurons with r1_h > 0 merge into one (w, a) = |r1+| (bb, 1), those
+with r1_h < 0 into -|r1-| (bb, 1). The two need not be equal: their difference is the even part that Theorem 5 leaves out.
+
+With A = a+ w+, B = a- w-, c = (1 + alpha)/2, d = (1 - alpha)/2 the function is f = c (A + B).x + d (|A.x| - |B.x|). For
+the square loss sums over samples collapse under Condition 3 to Sigma and beta, up to the few samples in the wedge S where
+A.x and B.x differ in sign:
+
+    g+ = c beta - c^2 Sigma (A + B) - d^2 Sigma (A - B) - 2 d^2 <1_S x (x.B)>,   and for g- with A and B swapped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..conditions import Finding, even_inputs, odd_target, small_start, two_layers
+from ..prediction import SmallNetwork
+from ..problem import Problem
+from .aligned_flow import MAX_EXPONENT, TOLERANCE, growing_part, integrate, slope_mean
+from .limits import linear_limit
+from .linear_loss import linear_loss
+from .theorem import Solution, Theorem
+from .two_neuron_kernel import square_velocity, wedge_means
+
+Array = NDArray[np.float64]
+
+ABSENT = -400.0  # ln of the size of a neuron that does not exist: its square underflows to zero
+NEGLIGIBLE_WEDGE = 5e-9  # share in the loss below which the field may do without the wedge; the error is about that share
+KINKED_TOLERANCE = 1e-11  # with the wedge the field jumps as samples enter it, and each jump costs steps
+# when to look at the wedge, in units of 1/(growth rate) around the time the loss falls: it opens then, and closes slowly
+PROBES = np.concatenate([np.linspace(-4.0, 12.0, 25), np.geomspace(14.0, 1e4, 15)])
+
+
+@dataclass(frozen=True, eq=False)
+class NearSamples:
+    """One sample of each mirror pair, sorted by how close it lies to the plane across bb: only close ones can switch."""
+
+    x: Array  # (n', d)
+    closeness: Array  # (n',), |cos| of the angle to bb, rising
+    weight: float  # what each counts in an average over all samples
+    direction: Array  # bb
+
+    @classmethod
+    def of(cls, problem: Problem, direction: Array) -> NearSamples:
+        data = problem.data
+        pairs, alone = data.mirror_pairs
+        x, weight = (data.x, 1.0) if alone.size else (data.x[pairs[:, 0]], 2.0)
+        cosines = np.abs(x @ direction) / np.sqrt(np.sum(x * x, axis=1))
+        order = np.argsort(cosines)
+        return cls(x[order], cosines[order], weight / data.samples, direction)
+
+    def none(self) -> NearSamples:
+        """No samples: the field without its wedge."""
+        return NearSamples(self.x[:0], self.closeness[:0], self.weight, self.direction)
+
+    def wedge(self, states: Array) -> Array:
+        """<1_S (A.x)(B.x)> <= 0 for each state, (t,): 4 d^2 times this is the share of the wedge in <f_even^2>."""
+        a, b = products(states)
+        return wedge_means(a, b, self.direction, self.x, self.closeness, self.weight)
+
+
+@dataclass(frozen=True, eq=False)
+class TwoNeurons:
+    """The run of the two neurons: `states` (t, 2, d + 1) as (w, a), the loss (t,), the mean square <f_even^2> (t,)."""
+
+    states: Array
+    loss: Array
+    even_square: Array
+
+    @property
+    def products(self) -> tuple[Array, Array]:
+        """A = a+ w+ and B = a- w-, (t, d) each."""
+        return products(self.states)
+
+
+def products(states: Array) -> tuple[Array, Array]:
+    both = states[:, :, :-1] * states[:, :, -1:]
+    return both[:, 0], both[:, 1]
+
+
+def two_neuron_run(problem: Problem, times: Array) -> TwoNeurons:
+    """The two-neuron network that small random weights grow into, followed to finite times."""
+    r1, direction = growing_part(problem)
+    unit = np.append(direction, 1.0) / np.sqrt(2.0)
+    sizes = [np.log(np.sqrt(2.0) * half) if half else ABSENT for half in halves(r1)]
+    start = np.concatenate([unit, sizes[:1], -unit, sizes[1:]])
+    if problem.loss.name == "square":
+        return _square_run(problem, direction, start, times)
+    states = _states(integrate(_sampled_velocity, start, times, (problem,)))
+    loss, even = [], []
+    for first, second in ((state[:, :-1], state[None, :, -1]) for state in states):
+        loss.append(problem.data_loss((first, second)))
+        even.append(np.mean(problem.network.even_part((first, second), problem.data.x) ** 2))
+    return TwoNeurons(states, np.array(loss), np.array(even))
+
+
+def halves(r1: Array) -> tuple[float, float]:
+    """|r1+| and |r1-|."""
+    return float(np.linalg.norm(r1[r1 > 0])), float(np.linalg.norm(r1[r1 < 0]))
+
+
+def _states(path: Array) -> Array:
+    neurons = path.reshape(len(path), 2, -1)
+    return np.asarray(neurons[:, :, :-1] * np.exp(neurons[:, :, -1:]))
+
+
+def _square_run(problem: Problem, direction: Array, start: Array, times: Array) -> TwoNeurons:
+    """Without the wedge first; again with it where its share in the loss shows that it matters."""
+    data, c = problem.data, slope_mean(problem)
+    d = 1.0 - c
+    near = NearSamples.of(problem, direction)
+
+    def states_at(instants: Array, samples: NearSamples, tolerance: float) -> Array:
+        constants = (
+            data.correlation,
+            data.covariance,
+            direction,
+            samples.x,
+            samples.closeness,
+            samples.weight,
+            c,
+            problem.l2,
+        )
+        return _states(integrate(square_velocity, start, instants, constants, tolerance))
+
+    probes = _probe_times(problem, start, float(times[-1]))
+    instants = np.union1d(times, probes)
+    states = states_at(instants, near.none(), TOLERANCE)
+    probed = near.wedge(states[np.searchsorted(instants, probes)])
+    if 2.0 * d * d * np.abs(probed).max(initial=0.0) > NEGLIGIBLE_WEDGE:
+        states = states_at(times, near, KINKED_TOLERANCE)
+    else:
+        states = states[np.searchsorted(instants, times)]
+    a, b = products(states)
+    apart = np.sum(((a - b) @ data.covariance) * (a - b), axis=1)
+    even_square = d * d * np.maximum(apart + 4.0 * near.wedge(states), 0.0)
+    return TwoNeurons(states, linear_loss(problem, c * (a + b)) + even_square / 2, even_square)
+
+
+def _probe_times(problem: Problem, start: Array, last: float) -> Array:
+    """Times up to `last` at which the wedge may be open: around the time the linear map reaches its final size."""
+    c, data = slope_mean(problem), problem.data
+    rate = c * float(np.linalg.norm(data.correlation)) - problem.l2
+    final = float(np.linalg.norm(np.linalg.lstsq(data.covariance, data.correlation, rcond=None)[0]))
+    if rate <= 0.0:
+        return np.empty(0)  # the weights die out instead of growing
+    takeoff = (np.log(final / c) / 2.0 - start.reshape(2, -1)[:, -1].max()) / rate
+    probes = takeoff + PROBES / rate
+    return np.asarray(probes[(probes > 0) & (probes < last)])
+
+
+def _sampled_velocity(_: float, state: Array, problem: Problem) -> Array:
+    """The velocity of the same state for any loss, by sums over all samples."""
+    network, y = problem.network, problem.data.y
+    neurons = state.reshape(2, -1)
+    top, bottom = neurons[:, :-2], neurons[:, -2]
+    hidden = problem.x @ top.T
+    outputs = network.activation(hidden) @ (np.exp(np.minimum(2.0 * neurons[:, -1], MAX_EXPONENT)) * bottom)
+    fields = (network.slope(hidden) * problem.loss.pull(y, outputs)[:, None]).T @ problem.x / len(y)
+    along = np.sum(top * fields, axis=1)
+    growth = 2.0 * bottom * along
+    change = np.empty_like(neurons)
+    change[:, :-2] = bottom[:, None] * fields - growth[:, None] * top
+    change[:, -2] = along - growth * bottom
+    change[:, -1] = growth - problem.l2
+    return change.ravel()
+
+
+def small_network(states: Array, r1: Array) -> SmallNetwork:
+    """The two neurons as a network; neuron h of the full one is its share |r1_h|/|r1+-| of the neuron it belongs to."""
+    shares = [np.maximum(sign * r1, 0.0) / (half or 1.0) for sign, half in zip((1.0, -1.0), halves(r1), strict=True)]
+    return SmallNetwork(np.ascontiguousarray(states[:, :, :-1]), states[:, None, :, -1], np.stack(shares, axis=1))
+
+
+def hypotheses(problem: Problem) -> list[Finding]:
+    return [two_layers(problem), even_inputs(problem.data), odd_target(problem.data), small_start(problem)]
+
+
+def solve(problem: Problem, times: Array) -> Solution:
+    """The two-neuron run at finite times; at infinity both neurons carry half of the linear limit each."""
+    r1, direction = growing_part(problem)
+    finite = times[np.isfinite(times)]
+    states, loss = np.empty((0, 2, len(direction) + 1)), np.empty(0)
+    if finite.size:
+        run = two_neuron_run(problem, finite)
+        states, loss = run.states, run.loss
+    limit = None
+    if finite.size < times.size:
+        limit = linear_limit(problem)
+        states, loss = np.concatenate([states, _limit_state(problem, limit.w)]), np.append(loss, limit.loss)
+    return Solution(
+        loss=loss,
+        linear_map=slope_mean(problem) * np.sum(states[:, :, :-1] * states[:, :, -1:], axis=1),
+        direction=None if limit is None else limit.direction,
+        small=small_network(states, r1),
+    )
+
+
+def _limit_state(problem: Problem, w: Array) -> Array:
+    """(w, a) of both neurons when each gives half of the linear map w: balanced, so a^2 = |w|/(2c)."""
+    size = np.linalg.norm(w) / (2.0 * slope_mean(problem))
+    a = np.sqrt(size)
+    row = np.append(w / (2.0 * slope_mean(problem) * a), a) if a else np.zeros(len(w) + 1)
+    return np.asarray([[row, -row]])
+
+
+TWO_NEURONS = Theorem(
+    name="two_neurons",
+    title="small random weights on symmetric data train as a network of width two",
+    source="Zhang et al. 2024, Theorem 13 with the merging of proportional neurons",
+    strength=40,
+    hypotheses=hypotheses,
+    breaks={
+        "two_layers": "the early phase is not a linear flow of independent neurons",
+        "even_inputs": "neurons grow along the mean of their own half-space of samples, in more than two directions",
+        "odd_target": "neurons grow along the mean of their own half-space of samples, in more than two directions",
+        "small_start": "neurons are not yet aligned when the loss begins to fall",
+    },
+    solve=solve,
+    essential=("two_layers",),
+)
