@@ -146,7 +146,14 @@ def first_root(values: Array, band: float, before: float, nodes: Array, weights:
         if values[j] < -band:
             low, high = nodes[j - 1], nodes[j]
             if values[j - 1] <= 0.0:
-                return low
+                # it starts on the kink itself: has it been above in between?
+                gap, above = high - low, False
+                while gap > 1e-12 and not above:
+                    gap *= 0.5
+                    above = _value(values, nodes[j - 1] + gap, nodes, weights) > 0.0
+                if not above:
+                    return nodes[j - 1]
+                low = nodes[j - 1] + gap
             for _ in range(60):
                 middle = 0.5 * (low + high)
                 if _value(values, middle, nodes, weights) > 0.0:

@@ -108,14 +108,23 @@ class Kinks:
         with np.errstate(invalid="ignore", divide="ignore"):
             multipliers = np.where(attracting, mu / bounds, np.nan)
         outcome[free] = np.where(multipliers[free] >= 1 - ON_A_BOUND, 1, np.where(multipliers[free] <= ON_A_BOUND, -1, 0))
-        # one-sided velocities of each line, the other lines being where they were decided to be
-        velocity = q - gram @ mu
-        below = velocity + np.diag(gram) * mu
-        above = below - np.where(attracting, bounds, 0.0)
-        crossed_up = ~attracting & (outcome > 0)
-        below = np.where(crossed_up, below - sign_a * jumps, below)
-        above = np.where(~attracting & (outcome < 0), above + sign_a * jumps, above)
+        below, above = self._one_sided(q, gram, bounds, attracting, outcome, sign_a * jumps)
         return Verdict(outcome, below, above, multipliers)
+
+    @staticmethod
+    def _one_sided(
+        q: Array, gram: Array, bounds: Array, attracting: NDArray[np.bool_], outcome: Signs, jumps: Array
+    ) -> tuple[Array, Array]:
+        """Velocity of each n_l.w if line l counts as below and as above, the other attracting lines answering to it."""
+        below, above = np.empty(len(q)), np.empty(len(q))
+        for k in range(len(q)):
+            others = np.flatnonzero(attracting & (np.arange(len(q)) != k))
+            counted = not attracting[k] and outcome[k] > 0  # its jump is already in q
+            for side, out in ((0.0, below), (1.0, above)):
+                pushed = q + (side - counted) * jumps[k] * gram[:, k]
+                mu = _box_problem(gram[np.ix_(others, others)], pushed[others], bounds[others])
+                out[k] = pushed[k] - gram[k, others] @ mu
+        return below, above
 
 
 def _box_problem(gram: Array, q: Array, bounds: Array) -> Array:

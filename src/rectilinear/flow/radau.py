@@ -26,7 +26,8 @@ Complex = NDArray[np.complex128]
 STAGES = 5
 ORDER = 2 * STAGES - 1
 NEWTON_MAX = 12
-NEWTON_TOLERANCE = 1e-3  # of the tolerance of the step: the error left in the stages must not be seen
+NEWTON_TOLERANCE = 1e-5  # of the tolerance of the step: what is left in the stages adds up over thousands of steps
+ROUNDING = 2e-15  # the least that can be left
 
 
 def _collocation() -> tuple[Array, Array, Complex, Complex, Complex, Array]:
@@ -311,12 +312,12 @@ def collocation_step(
             return -1.0, evaluations, data_loss, 10.0
         if previous > 0.0:
             rate = largest / previous
-            if rate > 0.9 and iteration > 2 and largest > NEWTON_TOLERANCE * rtol:
+            if rate > 0.9 and iteration > 2 and largest > 100.0 * ROUNDING:
                 return -1.0, evaluations, data_loss, rate
         # what is left after this update is about rate/(1 - rate) of it
         left = largest if previous < 0.0 else largest * min(1.0, rate / max(1e-3, 1.0 - rate))
         previous = largest
-        if left <= NEWTON_TOLERANCE * rtol:
+        if left <= max(NEWTON_TOLERANCE * rtol, ROUNDING):
             converged = True
             break
     if not converged:
