@@ -38,8 +38,11 @@ def normalised_margin(network: Network, weights: Weights, x: ArrayLike, y: Array
     >>> round(measures.normalised_margin(net, ([[30.0]], [[40.0]]), x=[[1.0], [2.0]], y=[1.0, 1.0]), 12)
     0.48
     """
-    size = math.hypot(*(np.linalg.norm(w) for w, moves in zip(weights, network.trainable_layers, strict=True) if moves))
-    if not size:
+    moves = network.trainable_layers
+    trained = [w for w, trains in zip(weights, moves, strict=True) if trains]
+    largest = max(float(np.abs(w).max()) for w in trained)
+    if not largest:
         return math.nan
-    unit = tuple(w / size if moves else w for w, moves in zip(weights, network.trainable_layers, strict=True))
+    relative_size = math.hypot(*(np.linalg.norm(w / largest) for w in trained))
+    unit = tuple(w / largest / relative_size if trains else w for w, trains in zip(weights, moves, strict=True))
     return float(margins(network, unit, x, y).min())
