@@ -9,16 +9,30 @@ from ..errors import HypothesisError, InputError
 from ..prediction import Prediction
 from ..problem import Problem
 from ..trajectory import check_times
+from .deep_flow import DEEP_REDUCTION
 from .early import EARLY_PHASE
 from .limits import LIMIT
+from .orthogonal import ORTHOGONAL
+from .perturbed import PERTURBED_SYMMETRY
 from .symmetric import SYMMETRIC_DATA
 from .theorem import Solution, Theorem
 from .time_course import TIME_COURSE
 from .two_neurons import TWO_NEURONS
+from .xor import XOR
 
 Array = NDArray[np.float64]
 
-_ALL: tuple[Theorem, ...] = (LIMIT, TIME_COURSE, SYMMETRIC_DATA, EARLY_PHASE, TWO_NEURONS)
+_ALL: tuple[Theorem, ...] = (
+    LIMIT,
+    TIME_COURSE,
+    SYMMETRIC_DATA,
+    EARLY_PHASE,
+    TWO_NEURONS,
+    DEEP_REDUCTION,
+    XOR,
+    ORTHOGONAL,
+    PERTURBED_SYMMETRY,
+)
 THEOREMS: dict[str, Theorem] = {theorem.name: theorem for theorem in _ALL}
 
 __all__ = ["THEOREMS", "Solution", "Theorem", "named_theorem", "predict"]

@@ -1,0 +1,100 @@
+"""How far a data set is from Condition 3 of Zhang et al., and the nearest data set that satisfies it.
+
+W(p, q) is the distance of optimal transport, -p the mirror image (-x, -y) of the sample p = (x, y). For any symmetric q
+W(p, -p) <= W(p, q) + W(q, -p) = 2 W(p, q), and the midpoint of p and -p along the optimal matching is symmetric and half
+way: it is the nearest symmetric data set, at distance W(p, -p) / 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from ..conditions import Finding, measured_finding
+from ..dataset import Dataset
+from ..errors import InputError
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+MAX_UNMATCHED = 2000  # samples without an exact mirror image; the matching compares every pair of them
+NEARLY_SYMMETRIC = 0.1  # beyond it a perturbation theory around the symmetric data set is not credible
+
+
+@dataclass(frozen=True, eq=False)
+class Asymmetry:
+    """`distance` from Condition 3, `partners` (n,) matched to each sample, and the `nearest` symmetric data set.
+
+    The distance is half the root mean square of |x_i + x_j|^2 / <|x|^2> + (y_i + y_j)^2 / <y^2> over matched samples i, j: 0
+    for symmetric data. `nearest` holds ((x_i - x_j)/2, (y_i - y_j)/2), and the samples of the inverse matching too where
+    partners are not mutual.
+    """
+
+    distance: float
+    partners: Indices
+    nearest: Dataset
+
+    def __repr__(self) -> str:
+        return (
+            f"Asymmetry: distance {self.distance:.4g} from even inputs with an odd target ({self.nearest.samples} samples)"
+        )
+
+
+def asymmetry(data: Dataset) -> Asymmetry:
+    """Match every sample with another one so that the data are as near to their mirror image as they can be.
+
+    >>> from rectilinear.datasets import six_points
+    >>> found = asymmetry(six_points(delta=0.15))
+    >>> round(found.distance, 4), found.partners.tolist(), found.nearest.x[-1].tolist()
+    (0.0335, [1, 0, 3, 2, 5, 4], [1.0, 0.075])
+    """
+    if data.samples < 2:
+        raise InputError(f"at least two samples are required to match mirror images, found {data.samples}.")
+    partners = _partners(data)
+    x, y = data.x - data.x[partners], data.y - data.y[partners]
+    costs = _costs(data, np.arange(data.samples), partners)
+    if not np.array_equal(partners[partners], np.arange(data.samples)):
+        x, y = np.concatenate([x, -x]), np.concatenate([y, -y])
+    nearest = Dataset(x / 2, y / 2, f"{data.name} (nearest symmetric)", {"even_inputs", "odd_target"})
+    return Asymmetry(float(np.sqrt(costs.mean())) / 2, partners, nearest)
+
+
+def nearly_symmetric(data: Dataset) -> Finding:
+    """The data are within 0.1 of Condition 3, as `asymmetry` measures it."""
+    try:
+        distance = asymmetry(data).distance
+    except InputError as error:
+        return Finding("nearly_symmetric", None, np.nan, NEARLY_SYMMETRIC, None, str(error))
+    sentence = f"the data are {distance:.3g} away from even inputs with an odd target ({NEARLY_SYMMETRIC:g} is near)."
+    return measured_finding("nearly_symmetric", distance, NEARLY_SYMMETRIC, sentence)
+
+
+def _partners(data: Dataset) -> Indices:
+    partners = np.full(data.samples, -1)
+    pairs, _ = data.mirror_pairs
+    exact = pairs[data.y[pairs[:, 0]] == -data.y[pairs[:, 1]]]
+    partners[exact[:, 0]], partners[exact[:, 1]] = exact[:, 1], exact[:, 0]
+    rest = np.flatnonzero(partners < 0)
+    if rest.size == 1:  # an odd one out has to share somebody's partner
+        rest = np.arange(data.samples)
+    if rest.size > MAX_UNMATCHED:
+        raise InputError(
+            f"at most {MAX_UNMATCHED} samples without an exact mirror image can be matched, found {rest.size}; take fewer."
+        )
+    if rest.size:
+        costs = _costs(data, rest[:, None], rest[None, :])
+        np.fill_diagonal(costs, np.inf)
+        partners[rest] = rest[linear_sum_assignment(costs)[1]]
+    return partners
+
+
+def _costs(data: Dataset, i: Indices, j: Indices) -> Array:
+    """|x_i + x_j|^2 / <|x|^2> + (y_i + y_j)^2 / <y^2>."""
+    squares = np.sum(data.x**2, axis=1)
+    inner = np.einsum("...k,...k->...", data.x[i], data.x[j]) if i.shape == j.shape else data.x[i[:, 0]] @ data.x[j[0]].T
+    inputs = np.maximum(squares[i] + squares[j] + 2 * inner, 0.0) / squares.mean()
+    labels = (data.y[i] + data.y[j]) ** 2 / (np.mean(data.y**2) or 1.0)
+    return np.asarray(inputs + labels)

@@ -1,0 +1,229 @@
+"""Nearly symmetric data: the plateau of a two-layer network at an almost linear fit, and its end (square loss).
+
+Perturbation theory around Condition 3 for the setting of Fig. 2 and, in v3, Fig. 6b of Zhang et al.; `rise` has its first
+act. On the plateau, with residuals rho, a small neuron of sign s climbs s <sigma(u . x) rho> over unit vectors u and grows
+along an extremal direction u_k (mostly on a kink) at the rate G_k = s_k <sigma(u_k . x) rho>, of first order in the
+asymmetry. Let A_k be the sum of |a||w| at u_k, phi_k(x) = s_k sigma(u_k . x), and let the two large groups fit at any time
+what is left. Then the loss is <(M (y - sum_k A_k phi_k))^2>/2, M projecting out the functions of the groups, and gradient
+flow is the Lotka-Volterra system
+
+    A_k' = 2 A_k (G_k - sum_j Q_kj A_j),   G_k = <phi_k M y>,   Q_kj = <phi_k M phi_j>.
+
+So the plateau lasts for about ln(A needed / A at its beginning) / 2G, inversely proportional to the asymmetry while that is
+small against the rates at which the groups fit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.integrate import solve_ivp
+from scipy.optimize import nnls
+
+from ..conditions import Finding, measured_finding, no_decay, small_start, square_loss, two_layers
+from ..errors import FlowError, HypothesisError, InputError
+from ..prediction import SmallNetwork
+from ..problem import Problem
+from .asymmetry import nearly_symmetric
+from .rise import Rise, rise_of
+from .subnetworks import SubNetworks, flow_of, small_network
+from .theorem import OUTSIDE_WINDOW, Solution, Theorem
+
+Array = NDArray[np.float64]
+
+DROP = 0.1  # share of the plateau's height by which the loss must fall for the plateau to end
+RTOL, ATOL = 1e-9, 1e-9  # of ln A
+LONGEST = 1e6  # of the escape, in units of the fastest escape time; what takes longer counts as never
+
+
+@dataclass(frozen=True, eq=False)
+class Plateau:
+    """The plateau of a problem: `height` of the loss, `linear_height` of the best linear fit, when it `begins` and `ends`.
+
+    It ends when the loss is `drop` of its height lower; never (infinity) where no survivor grows or what grows cannot lower
+    the loss enough. `residuals` (n,) are those of the plateau, `survivors` the small neurons at its beginning, grouped by
+    direction, with their growth `rates`.
+    """
+
+    height: float
+    linear_height: float
+    begins: float
+    ends: float
+    drop: float
+    residuals: Array
+    survivors: SubNetworks
+
+    @property
+    def duration(self) -> float:
+        return self.ends - self.begins
+
+    def __repr__(self) -> str:
+        rates = ", ".join(f"{rate:.3g}" for rate in self.survivors.rates) or "none"
+        return (
+            f"Plateau: height {self.height:.6g} (best linear fit {self.linear_height:.6g}), from t = {self.begins:.4g} "
+            f"to {self.ends:.4g}, escape rates {rates}"
+        )
+
+
+def plateau(problem: Problem, drop: float = DROP) -> Plateau:
+    """Where the loss of a nearly symmetric problem stays, and until when: `drop` (0 to 1) of it is then gone.
+
+    >>> import rectilinear as rl
+    >>> net = rl.Network(inputs=2, widths=(100,))
+    >>> plateau(rl.Problem(rl.datasets.six_points(delta=0.05), net, net.init(scale=1e-3, seed=0)))
+    Plateau: height 0.444259 (best linear fit 0.444352), from t = 58... to 1713, escape rates 0.00564, 0.00518
+    """
+    if not 0 < drop < 1:
+        raise InputError(f"drop must lie between 0 and 1, found {drop!r}.")
+    failed = [finding for finding in PERTURBED_SYMMETRY.hypotheses(problem) if not finding.holds]
+    if failed:
+        raise HypothesisError(
+            f"{failed[0].name} is required to foretell a plateau; found: {failed[0].sentence} Simulate the problem instead."
+        )
+    rise = rise_of(problem)
+    ends = rise.end + Escape.of(problem, rise).time_to((1 - drop) * rise.height)
+    linear_height = float(np.mean((problem.y - problem.data.x @ _best_fit(problem)) ** 2)) / 2
+    return Plateau(rise.height, linear_height, rise.end, ends, drop, rise.residuals, rise.survivors)
+
+
+@dataclass(frozen=True, eq=False)
+class Escape:
+    """The Lotka-Volterra system: `features` M phi_k (n, k), `goal` M y (n,), and ln A_k at the start of the plateau."""
+
+    features: Array
+    goal: Array
+    log_start: Array
+
+    @classmethod
+    def of(cls, problem: Problem, rise: Rise) -> Escape:
+        features = _survivor_features(problem, rise.survivors)
+        fitted = rise.design @ np.linalg.lstsq(rise.design, features, rcond=None)[0]
+        return cls(features - fitted, rise.residuals, rise.survivors.log_sizes)
+
+    def loss(self, sizes: Array) -> float:
+        return float(np.mean((self.goal - self.features @ sizes) ** 2)) / 2
+
+    def course(self, times: Array) -> Array:
+        """A (t, k) at rising finite times > 0 after the plateau's beginning."""
+        if not len(self.log_start) or not times.size:
+            return np.empty((len(times), len(self.log_start)))
+        return np.asarray(np.exp(self._run((0.0, float(times[-1])), t_eval=times).y.T))
+
+    def time_to(self, target: float) -> float:
+        """When the loss falls below `target`; infinity if the best non-negative sizes, to which A tends, stay above it."""
+        if not len(self.log_start) or self.loss(nnls(self.features, self.goal)[0]) >= target:
+            return np.inf
+
+        def above(_: float, log_sizes: Array) -> float:
+            return self.loss(np.exp(log_sizes)) - target
+
+        above.terminal = True  # type: ignore[attr-defined]
+        rates = self.features.T @ self.goal / len(self.goal)
+        run = self._run((0.0, LONGEST / float(rates.max())), events=above)
+        return float(run.t[-1]) if run.t_events[0].size else np.inf
+
+    def _run(self, span: tuple[float, float], **options: Any) -> Any:
+        def field(_: float, log_sizes: Array) -> Array:
+            left = self.goal - self.features @ np.exp(log_sizes)
+            return np.asarray(2 * left @ self.features / len(left))
+
+        run = solve_ivp(field, span, self.log_start, method="LSODA", rtol=RTOL, atol=ATOL, **options)
+        if not run.success:
+            raise FlowError(f"the escape from the plateau must be integrable, but it stopped: {run.message}")
+        return run
+
+
+def _survivor_features(problem: Problem, survivors: SubNetworks) -> Array:
+    """phi_k = s_k sigma(u_k . x) on the samples, (n, k)."""
+    return np.asarray(problem.network.activation(problem.data.x @ survivors.directions.T) * survivors.signs)
+
+
+def _best_fit(problem: Problem) -> Array:
+    return np.asarray(np.linalg.lstsq(problem.data.x, problem.y, rcond=None)[0])
+
+
+def _solve(problem: Problem, times: Array) -> Solution:
+    if not np.isfinite(times).all():
+        raise InputError("times must be finite: perturbed_symmetry does not foretell the end of the escape.")
+    rise = rise_of(problem)
+    escape = Escape.of(problem, rise)
+    rising = times <= rise.end
+    sizes = np.repeat(np.exp(escape.log_start)[None, :], len(times), axis=0)
+    sizes[~rising] = escape.course(times[~rising] - rise.end)
+    small = _joined(problem, rise, times[rising], sizes)
+    hidden = problem.network.activation(problem.data.x @ np.swapaxes(small.first, 1, 2))
+    loss = np.mean((problem.y - (hidden * small.second).sum(axis=2)) ** 2, axis=1) / 2
+    cost = {"plateau": rise.height, "begins": rise.end, "survivors": int((rise.survivors.shares > 0).sum())}
+    return Solution(loss=loss, small=small, statistics=cost)
+
+
+def _joined(problem: Problem, rise: Rise, rising: Array, sizes: Array) -> SmallNetwork:
+    """The large groups, by their flow at times `rising` and refitted later, with the survivors of sizes A (t, k) beside."""
+    survivors = rise.survivors
+    directions = np.broadcast_to(survivors.directions, (len(sizes), *survivors.directions.shape))
+    beside = small_network(survivors, sizes, directions)
+    parts = [_refitted(problem, rise, sizes[len(rising) :])]
+    if rising.size:
+        parts.insert(0, flow_of(rise.groups, problem, rising))
+    first = np.concatenate([np.concatenate([part.first for part in parts]), beside.first], axis=1)
+    second = np.concatenate([np.concatenate([part.second for part in parts]), beside.second], axis=2)
+    large = rise.groups.shares * ~survivors.shares.any(axis=1, keepdims=True)  # who survives small is in no large group
+    return SmallNetwork(first, second, np.concatenate([large / np.linalg.norm(large, axis=0), survivors.shares], axis=1))
+
+
+def _refitted(problem: Problem, rise: Rise, sizes: Array) -> SmallNetwork:
+    """The large groups when they fit what survivors of sizes A (t, k) leave."""
+    left = problem.y - sizes @ _survivor_features(problem, rise.survivors).T
+    maps = np.linalg.lstsq(rise.design, left.T, rcond=None)[0].T.reshape(len(sizes), 2, problem.data.inputs)
+    norms = np.linalg.norm(maps, axis=2)
+    return small_network(rise.groups, norms, maps * rise.groups.signs[:, None] / norms[:, :, None])
+
+
+def fixed_halves(problem: Problem) -> Finding:
+    """No sample lies between beta and the best linear fit w, so that the large groups need not turn across a kink.
+
+    `measured` is minus the smallest (beta . x)(w . x) / (|beta||w||x|^2); at most 0 is required.
+    """
+    data, fit = problem.data, _best_fit(problem)
+    scale = np.linalg.norm(fit) * np.linalg.norm(data.correlation) * np.sum(data.x**2, axis=1)
+    if not scale.all():
+        return Finding("fixed_halves", False, np.inf, 0.0, None, "the best linear fit is zero, so there is no rise.")
+    cosines = (data.x @ fit) * (data.x @ data.correlation) / scale
+    worst = int(np.argmin(cosines))
+    sentence = (
+        "every sample is on the same side of beta and of the best linear fit."
+        if cosines[worst] >= 0
+        else f"sample {worst} changes sides between beta and the best linear fit."
+    )
+    return measured_finding("fixed_halves", -float(cosines[worst]), 0.0, sentence, (worst,))
+
+
+PERTURBED_SYMMETRY = Theorem(
+    name="perturbed_symmetry",
+    title="nearly symmetric data: a plateau at the linear fit that lasts inversely to the asymmetry",
+    source="Zhang, Saxe & Latham, Fig. 2 and (v3) Fig. 6b",
+    strength=20,
+    hypotheses=lambda problem: [
+        two_layers(problem),
+        square_loss(problem),
+        no_decay(problem),
+        small_start(problem),
+        nearly_symmetric(problem.data),
+        fixed_halves(problem),
+    ],
+    breaks={
+        "two_layers": "there are no independent neurons to group",
+        "square_loss": "the two halves have no least-squares fits to rest at",
+        "no_decay": "survivors decay instead of growing",
+        "small_start": "too many neurons miss the two groups",
+        "nearly_symmetric": "growth off the linear fit is as fast as the fit itself, and there is no plateau",
+        "fixed_halves": "a large group is caught on a kink while it turns",
+        OUTSIDE_WINDOW: "the end of the escape is not foretold; ask for finite times",
+    },
+    solve=_solve,
+    window=lambda problem: (0.0, float(np.finfo(np.float64).max)),
+    essential=("two_layers", "square_loss", OUTSIDE_WINDOW),
+)
