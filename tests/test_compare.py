@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 import rectilinear as rl
 from rectilinear.compare import compare
 from rectilinear.prediction import Prediction
-from rectilinear.trajectory import Trajectory
+from rectilinear.trajectory import Status, Trajectory
 
 DATA = rl.Dataset([[1.0, 0.0], [0.0, 1.0]], [1.0, -1.0])
 NET = rl.Network(inputs=2, widths=(1,), alpha=1.0)
@@ -92,6 +93,16 @@ def test_a_run_that_ended_early_is_compared_while_it_lasts():
     assert comparison.function_error.shape == (2,)
 
 
+def test_the_moment_at_which_a_run_stopped_is_not_compared():
+    stopped = replace(run_of([1.0, 2.0, 3.0], times=[0.0, 1.0, 1.7]), status=Status.STATIONARY)
+    np.testing.assert_allclose(compare(prediction_of(np.ones(4)), stopped).times, [0.0, 1.0])
+    np.testing.assert_allclose(compare(stopped, prediction_of(np.ones(4))).times, [0.0, 1.0])
+    for times in ([0.0, 1.1, 1.7], [0.7]):
+        lost = replace(run_of(np.ones(len(times)), times=times), status=Status.STATIONARY)
+        with pytest.raises(rl.InputError, match="must have the same times"):
+            compare(prediction_of(np.ones(4)), lost)
+
+
 def test_a_theorem_of_the_loss_alone_has_no_function_error():
     comparison = compare(prediction_of([1.0, 1.0, 1.0, 1.0]), run_of([1.0, 1.0, 1.0, 1.0]))
     assert comparison.function_error is None
@@ -112,6 +123,12 @@ def test_times_are_never_interpolated(times):
     run = run_of(np.ones(len(times)), times=np.array(times))
     with pytest.raises(rl.InputError, match=r"must have the same times, found .* nothing is interpolated"):
         compare(prediction_of(np.ones(4)), run)
+
+
+def test_infinity_is_a_time_like_any_other():
+    forever = np.array([0.0, np.inf])
+    comparison = compare(prediction_of([1.0, 0.0], times=forever), run_of([1.0, 0.5], times=forever))
+    assert comparison.parts_at(0.5) == np.inf
 
 
 def test_times_that_differ_by_rounding_are_the_same():

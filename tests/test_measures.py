@@ -297,7 +297,7 @@ def test_gradient_flow_keeps_every_neurons_balance_and_for_linear_networks_the_m
     data = rl.datasets.sine_teacher(inputs=3, pairs=20, seed=0)
     run = rl.simulate(rl.Problem(data, net, net.init(0.3, seed=0)), times=np.linspace(0.0, 5.0, 6))
     neurons, layers = measures.neuron_imbalance(run), measures.layer_imbalance(run)
-    conserved = 1e-7  # relative to weights of order one: the solver's tolerance, not the measure's
+    conserved = 1e-9  # weights of order one: what the flow promises of its balance drift
     np.testing.assert_allclose(neurons - neurons[0], 0.0, atol=conserved)
     assert (np.ptp(layers) < conserved) == (alpha == 1.0)
 

@@ -89,6 +89,13 @@ def test_logarithmic_time_leaves_out_time_zero(relu):
     np.testing.assert_array_equal(ax.get_lines()[0].get_xdata(), relu.times[1:])
 
 
+def test_a_prediction_that_reaches_to_infinity_is_shown_as_far_as_the_axis_goes(relu):
+    times = np.array([0.0, 1.0, np.inf])
+    prediction = Prediction(relu.problem, times, np.array([0.5, 0.4, 0.0]), ())
+    (ax,) = rendered(plots.loss_curves(relu, predictions=prediction)).axes
+    np.testing.assert_array_equal(ax.get_lines()[1].get_xdata(), times[:2])
+
+
 def test_time_can_be_rescaled_for_each_run(relu, leaky):
     figure = plots.loss_curves([relu, leaky], predictions=leaky, rescale=lambda run: (1 + run.problem.network.alpha) / 2)
     first, second, prediction = figure.axes[0].get_lines()

@@ -10,19 +10,20 @@ from numpy.typing import NDArray
 
 from .errors import InputError
 from .problem import Problem
-from .trajectory import Trajectory
+from .trajectory import Status, Trajectory
 
 Array = NDArray[np.float64]
 
 SAME_TIME = 1e-12  # relative: times closer than this differ by rounding only
+ENDED_EARLY = frozenset(Status) - {Status.FINISHED, Status.PREDICTED}
 ERRORS = ("relative_loss_error", "loss_error", "relative_function_error", "function_error")
 
 
 def compare(prediction: Trajectory, run: Trajectory) -> Comparison:
     """Compare two trajectories of one problem, time by time.
 
-    The times must be the same; nothing is interpolated. One of the two may have ended early: then the times of the shorter
-    one are compared.
+    The times must be the same; nothing is interpolated. One of the two may have ended early: then they are compared at the
+    times it reached, without the moment at which it stopped.
 
     >>> import rectilinear as rl
     >>> data = rl.datasets.six_points()
@@ -37,8 +38,7 @@ def compare(prediction: Trajectory, run: Trajectory) -> Comparison:
     True
     """
     _require_one_problem(prediction.problem, run.problem)
-    _require_one_clock(prediction.times, run.times)
-    return Comparison(prediction, run)
+    return Comparison(prediction, run, _common_times(prediction, run))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,10 +51,7 @@ class Comparison:
 
     prediction: Trajectory
     run: Trajectory
-
-    @cached_property
-    def times(self) -> Array:
-        return self.run.times[: min(len(self.prediction), len(self.run))]
+    times: Array
 
     @cached_property
     def loss_error(self) -> Array:
@@ -150,13 +147,17 @@ def _require_one_problem(prediction: Problem, run: Problem) -> None:
         )
 
 
-def _require_one_clock(prediction: Array, run: Array) -> None:
+def _common_times(prediction: Trajectory, run: Trajectory) -> Array:
     shared = min(len(prediction), len(run))
-    if not shared or not np.allclose(prediction[:shared], run[:shared], rtol=SAME_TIME, atol=0.0):
+    same = np.isclose(prediction.times[:shared], run.times[:shared], rtol=SAME_TIME, atol=0.0)
+    if shared and not same[-1] and any(len(one) == shared and one.status in ENDED_EARLY for one in (prediction, run)):
+        shared -= 1
+    if not shared or not same[:shared].all():
         raise InputError(
-            f"both trajectories must have the same times, found {_times(prediction)} and {_times(run)}; "
+            f"both trajectories must have the same times, found {_times(prediction.times)} and {_times(run.times)}; "
             "nothing is interpolated: ask both for the same times."
         )
+    return run.times[:shared]
 
 
 def _times(times: Array) -> str:

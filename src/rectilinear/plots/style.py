@@ -82,8 +82,8 @@ def require_plane(inputs: int, what: str) -> None:
 
 
 def showable(times: Array, log_time: bool) -> NDArray[np.bool_]:
-    """Which times can be shown: on a logarithmic axis t = 0 cannot."""
-    return times > 0 if log_time else np.ones(len(times), dtype=bool)
+    """Which times can be shown: not infinity, to which predictions reach, nor t = 0 on a logarithmic axis."""
+    return np.isfinite(times) & ((times > 0) if log_time else True)
 
 
 def shade(rank: int, count: int) -> tuple[float, float, float]:
