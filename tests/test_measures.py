@@ -10,7 +10,6 @@ import pytest
 import rectilinear as rl
 from rectilinear import measures
 from rectilinear.prediction import Prediction
-from rectilinear.trajectory import Trajectory
 
 EXACT = 1e-12  # a few roundings of numbers of order one
 
@@ -23,13 +22,6 @@ def random_case(seed=0, inputs=3, widths=(7,), alpha=0.0, samples=11):
     net = rl.Network(inputs=inputs, widths=widths, alpha=alpha)
     x = rng.standard_normal((samples, inputs))
     return net, net.init(scale=1.0, seed=seed), x, rng.choice([-1.0, 1.0], samples)
-
-
-def by_hand(network, layers, times, x, y, **options):
-    """A trajectory through the given weights, each layer (t, out, in)."""
-    layers = tuple(np.asarray(layer, dtype=float) for layer in layers)
-    problem = rl.Problem(rl.Dataset(x, y), network, tuple(layer[0] for layer in layers))
-    return Trajectory(problem, np.asarray(times, dtype=float), np.zeros(len(times)), layers, **options)
 
 
 @pytest.fixture(scope="module")
@@ -300,85 +292,6 @@ def test_gradient_flow_keeps_every_neurons_balance_and_for_linear_networks_the_m
     conserved = 1e-9  # weights of order one: what the flow promises of its balance drift
     np.testing.assert_allclose(neurons - neurons[0], 0.0, atol=conserved)
     assert (np.ptp(layers) < conserved) == (alpha == 1.0)
-
-
-# neurons
-
-
-def test_alignment_of_a_zero_neuron_is_nan():
-    cosines = measures.alignment(PLANE, ([[0.0, 0.0], [0.0, 3.0]], [[1.0, 1.0]]), [1.0, 1.0])
-    assert math.isnan(cosines[0])
-    assert cosines[1] == pytest.approx(1 / math.sqrt(2), rel=EXACT)
-
-
-@pytest.mark.parametrize("direction", [[1.0], [0.0, 0.0], [1.0, math.nan]])
-def test_alignment_needs_a_direction(direction):
-    with pytest.raises(rl.InputError, match=r"direction must be a finite non-zero vector of shape \(2,\)"):
-        measures.alignment(PLANE, PLANE.init(1.0, seed=0), direction)
-
-
-def test_alignment_with_biases_takes_one_entry_more():
-    net = rl.Network(inputs=1, widths=(1,), bias=True)
-    assert measures.alignment(net, ([[3.0, 4.0]], [[1.0]]), [0.0, 1.0])[0] == pytest.approx(0.8, rel=EXACT)
-
-
-@pytest.mark.parametrize(("degrees", "groups"), [(0.05, 6), (1.0, 3), (95.0, 2), (180.0, 1)])
-def test_directions_group_by_angle(degrees, groups):
-    angles = np.radians([0.0, 0.2, 90.0, 90.3, 250.0, 250.5])
-    lengths = np.array([1e-8, 1.0, 3.0, 2.0, 1e-3, 5.0])
-    net = rl.Network(inputs=2, widths=(7,))
-    first = np.concatenate([lengths[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1), np.zeros((1, 2))])
-    assert measures.distinct_directions(net, (first, np.ones((1, 7))), within_degrees=degrees) == groups
-
-
-def test_a_chain_of_small_steps_is_not_one_direction():
-    angles = np.radians(np.linspace(0.0, 90.0, 200) ** 1.01)
-    net = rl.Network(inputs=2, widths=(200,))
-    first = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    assert 9 <= measures.distinct_directions(net, (first, np.ones((1, 200))), within_degrees=10.0) <= 20
-
-
-@pytest.mark.parametrize(("first", "count"), [([[0.0, 0.0], [0.0, 0.0]], 0), ([[0.0, 0.0], [1.0, 0.0]], 1)])
-def test_neurons_without_direction_are_not_counted(first, count):
-    assert measures.distinct_directions(PLANE, (first, [[1.0, 1.0]])) == count
-
-
-def test_an_angle_must_be_an_angle():
-    with pytest.raises(rl.InputError, match=r"within_degrees must be an angle in \[0, 180\], found -1"):
-        measures.distinct_directions(PLANE, PLANE.init(1.0, seed=0), within_degrees=-1)
-
-
-def test_patterns_by_hand():
-    net = rl.Network(inputs=2, widths=(3,))
-    weights = ([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]], [[1.0, 1.0, 1.0]])
-    x = [[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [2.0, 2.0]]
-    # neurons are active on samples {0, 3}, {0, 3}, {0, 1, 3}; samples activate {0, 1, 2}, {2}, {}, {0, 1, 2}
-    assert measures.distinct_neuron_patterns(net, weights, x) == 2
-    assert measures.distinct_sample_patterns(net, weights, x) == 3
-
-
-def test_sample_patterns_of_deep_networks_see_every_layer():
-    net = rl.Network(inputs=1, widths=(1, 1), alpha=0.5)
-    x = [[1.0], [-1.0]]
-    assert measures.distinct_sample_patterns(net, ([[1.0]], [[1.0]], [[1.0]]), x) == 2
-    blind_first = rl.Network(inputs=2, widths=(2, 1))
-    # both samples activate both first-layer neurons, and differ in the second layer only
-    weights = (np.eye(2), [[1.0, -1.0]], [[1.0]])
-    assert measures.distinct_sample_patterns(blind_first, weights, [[2.0, 1.0], [1.0, 2.0]]) == 2
-
-
-def test_flips_per_time_by_hand():
-    # one neuron turns from e1 to e2 to -e1; the samples e1 and e2 see 2 flips in 2 units of time, then 1 in half a unit
-    net = rl.Network(inputs=2, widths=(1,))
-    first = [[[1.0, -0.1]], [[-0.1, 1.0]], [[-1.0, -0.1]]]
-    run = by_hand(net, (first, np.ones((3, 1, 1))), [0.0, 2.0, 2.5], np.eye(2), [1.0, 1.0])
-    np.testing.assert_allclose(measures.activation_flips(run), [1.0, 2.0])
-    np.testing.assert_allclose(measures.activation_flips(run, x=[[1.0, 0.0]]), [0.5, 0.0])
-
-
-def test_flips_need_two_times():
-    run = by_hand(ONE_NEURON, ([[[1.0]]], [[[1.0]]]), [0.0], [[1.0]], [1.0])
-    assert measures.activation_flips(run).shape == (0,)
 
 
 # margins
