@@ -1,20 +1,18 @@
 """Neurons of one pattern move together: a group of any size is carried by at most inputs + 1 vectors.
 
 All neurons of a group obey the same linear equation d(w, a)/dt = B(g)(w, a), and the output sees only the sum of
-(w, a)(w, a)^T over the group. So with the neurons Theta = C Q (C has at most inputs + 1 columns, Q orthonormal rows) the columns
-of C act as neurons themselves, and Theta(t) = C(t) Q at all later times.
+(w, a)(w, a)^T over the group. So with the neurons Theta = Q C (C has at most inputs + 1 rows, Q orthonormal columns) the rows
+of C act as neurons themselves, and Theta(t) = Q C(t) at all later times.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from .kinks import Kinks, Signs
-from .radau import ALL_NODES, NODES, STAGES
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -22,184 +20,125 @@ Indices = NDArray[np.intp]
 DECADES_TOGETHER = (
     4  # neurons whose sizes differ by more decades are not mixed in one basis: the small would drown in rounding
 )
-
-BARYCENTRIC = 1.0 / np.prod(ALL_NODES[:, None] - ALL_NODES[None, :] + np.eye(STAGES + 1), axis=1)
-# integral from 0 to u of the polynomial through values at the stage nodes: powers of u times this matrix
-_ANTIDERIVATIVE = np.linalg.inv(NODES[:, None] ** np.arange(STAGES)) / np.arange(1, STAGES + 1)[:, None]
-
-
-def basis_at(u: float) -> Array:
-    """Values at u of the Lagrange polynomials of the nodes 0, c_1, ..., c_5."""
-    gaps = u - ALL_NODES
-    if (gaps == 0.0).any():
-        return (gaps == 0.0).astype(np.float64)
-    terms = BARYCENTRIC / gaps
-    return terms / terms.sum()
-
-
-def integral_weights(u: float) -> Array:
-    """Weights (5,) of stage values in the integral from 0 to u, in units of the step."""
-    return u ** np.arange(1, STAGES + 1) @ _ANTIDERIVATIVE
+NEGLIGIBLE = 1e-30  # share of a group's squared size below which a direction is rounding
 
 
 @dataclass
-class Groups:
-    """The moving neurons by pattern: `carried` (carriers, inputs + 1) in groups, `seen` (groups, samples, inputs).
+class Group:
+    """Neurons `members` that share a pattern: member m is `mix[m] @ carried`."""
 
-    Neuron h of group k is `mix[h] @ carried[first[k] : first[k] + inputs + 1]`; neurons that cannot move have group -1.
+    key: bytes
+    pattern: Signs
+    sign_a: float  # common sign of a_h if the group is held on a kink
+    members: Indices
+    carried: Array
+    mix: Array
+
+    @property
+    def neurons(self) -> Array:
+        return self.mix @ self.carried
+
+
+class Groups:
+    """All neurons theta (neurons, inputs + 1) by their patterns (neurons, lines); those that nothing drives rest.
+
+    For the kernels: `carried` (carriers, inputs + 1), `group` (carriers,) and `seen` (groups, samples, inputs), with the carriers of
+    group k at `first[k] : first[k] + counts[k]`; `of_neuron` (neurons,) is -1 for a neuron at rest, and `mix` (neurons, inputs + 1).
     """
 
-    carried: Array
-    group: Indices  # (carriers,) the group of each carrier
-    seen: Array
-    first: Indices  # (groups,) where a group's carriers begin
-    counts: Indices  # (groups,) how many there are
-    of_neuron: Indices  # (neurons,)
-    mix: Array  # (neurons, inputs + 1)
-    patterns: Signs  # (groups, lines)
-    sign_a: Array  # (groups,) common sign of a_h in held groups
+    def __init__(self, kinks: Kinks, theta: Array, patterns: Signs) -> None:
+        self.kinks, self.theta, self.patterns = kinks, theta.copy(), patterns
+        self.sizes = np.linalg.norm(theta, axis=1)
+        self.mix = np.zeros_like(theta)
+        self.of_neuron = np.full(len(theta), -1, dtype=np.intp)
+        self._by_key: dict[bytes, Group] = {}
+        self._place(np.arange(len(theta)))
+        self._flatten()
 
-    def neurons(self, carried: Array, resting: Array) -> Array:
-        """All neurons (neurons, inputs + 1), given the carriers and the neurons at rest."""
-        theta = resting.copy()
-        width = carried.shape[1]
-        for k in range(len(self.first)):
-            members = self.of_neuron == k
-            count = self.counts[k]
-            theta[members] = self.mix[members][:, :count] @ carried[self.first[k] : self.first[k] + count].reshape(
-                count, width
-            )
+    def neurons(self, carried: Array) -> Array:
+        """All neurons, given the carriers."""
+        theta = self.theta.copy()
+        for k, group in enumerate(self.groups):
+            theta[group.members] = group.mix @ carried[self.first[k] : self.first[k] + self.counts[k]]
         return theta
 
-
-def make_groups(kinks: Kinks, theta: Array, signs: Signs) -> Groups:
-    """Group neurons theta (neurons, inputs + 1) by their patterns (neurons, lines)."""
-    neurons, width = theta.shape
-    sizes = np.linalg.norm(theta, axis=1)
-    with np.errstate(divide="ignore"):
-        decades = np.floor(np.log10(sizes) / DECADES_TOGETHER)
-    held = (signs == 0).any(axis=1)
-    keys = np.concatenate(
-        [signs, np.where(held, np.sign(theta[:, -1]), 0.0)[:, None], np.nan_to_num(decades, neginf=-100.0)[:, None]], axis=1
-    ).astype(np.int8)
-    unique, first_member, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    inverse = inverse.ravel()
-    carried, group, seen, first, counts, patterns, sign_a = [], [], [], [], [], [], []
-    of_neuron = np.full(neurons, -1, dtype=np.intp)
-    mix = np.zeros((neurons, width))
-    for number in range(len(unique)):
-        pattern = signs[first_member[number]]
-        view = kinks.seen(pattern)
-        if not view.any() or sizes[first_member[number]] == 0.0:
-            continue  # nothing drives these neurons: they rest
-        members = np.flatnonzero(inverse == number)
-        k = len(first)
-        if len(members) <= width:
-            columns, coefficients = theta[members], np.eye(len(members))
-        else:
-            left, values, right = np.linalg.svd(theta[members], full_matrices=False)
-            kept = values > 1e-15 * values[0]
-            columns, coefficients = values[kept, None] * right[kept], left[:, kept]
-        of_neuron[members] = k
-        mix[members, : coefficients.shape[1]] = coefficients
-        first.append(sum(map(len, carried)))
-        counts.append(len(columns))
-        carried.append(columns)
-        group += [k] * len(columns)
-        seen.append(view)
-        patterns.append(pattern)
-        sign_a.append(np.sign(theta[members[0], -1]))
-    lines = signs.shape[1]
-    return Groups(
-        carried=np.concatenate(carried) if carried else np.empty((0, width)),
-        group=np.array(group, dtype=np.intp),
-        seen=np.array(seen).reshape(len(first), *kinks.x.shape),
-        first=np.array(first, dtype=np.intp),
-        counts=np.array(counts, dtype=np.intp),
-        of_neuron=of_neuron,
-        mix=mix,
-        patterns=np.array(patterns, dtype=np.int8).reshape(len(first), lines),
-        sign_a=np.array(sign_a),
-    )
-
-
-@numba.njit(cache=True, nogil=True)
-def _value(values: Array, u: float, nodes: Array, weights: Array) -> float:
-    """The polynomial through `values` at the nodes, at u."""
-    top = bottom = 0.0
-    for j in range(nodes.shape[0]):
-        gap = u - nodes[j]
-        if gap == 0.0:
-            return values[j]
-        term = weights[j] / gap
-        top += term * values[j]
-        bottom += term
-    return top / bottom
-
-
-@numba.njit(cache=True, nogil=True)
-def first_root(values: Array, band: float, before: float, nodes: Array, weights: Array) -> float:
-    """Where the polynomial through `values` (6,) first falls below -band, if before `before`; 2.0 if it does not."""
-    for j in range(1, nodes.shape[0]):
-        if nodes[j - 1] >= before:
-            return 2.0
-        if values[j] < -band:
-            low, high = nodes[j - 1], nodes[j]
-            if values[j - 1] <= 0.0:
-                # it starts on the kink itself: has it been above in between?
-                gap, above = high - low, False
-                while gap > 1e-12 and not above:
-                    gap *= 0.5
-                    above = _value(values, nodes[j - 1] + gap, nodes, weights) > 0.0
-                if not above:
-                    return nodes[j - 1]
-                low = nodes[j - 1] + gap
-            for _ in range(60):
-                middle = 0.5 * (low + high)
-                if _value(values, middle, nodes, weights) > 0.0:
-                    low = middle
-                else:
-                    high = middle
-            return high
-    return 2.0
-
-
-@numba.njit(cache=True, nogil=True)
-def first_crossing(
-    heights: Array,
-    of_neuron: Indices,
-    first: Indices,
-    counts: Indices,
-    mix: Array,
-    signs: Signs,
-    bands: Array,
-    nodes: Array,
-    weights: Array,
-) -> tuple[float, int, int]:
-    """The first neuron to reach a kink: (u, neuron, line), u = 2 if none does.
-
-    `heights` (6, carriers, lines) is n.w of every carrier at the nodes; `bands` (neurons,) is how far below zero a height counts
-    as zero.
-    """
-    best, who, where = 2.0, -1, -1
-    values = np.empty(nodes.shape[0])
-    for h in range(signs.shape[0]):
-        k = of_neuron[h]
+    def neuron(self, h: int, carried: Array) -> Array:
+        """One neuron, given the carriers."""
+        k = self.of_neuron[h]
         if k < 0:
-            continue
-        for line in range(signs.shape[1]):
-            side = signs[h, line]
-            if side == 0:
-                continue
-            lowest = 0.0
-            for j in range(nodes.shape[0]):
-                height = 0.0
-                for r in range(counts[k]):
-                    height += mix[h, r] * heights[j, first[k] + r, line]
-                values[j] = side * height
-                lowest = min(lowest, values[j])
-            if lowest < -bands[h]:
-                u = first_root(values, bands[h], best, nodes, weights)
-                if u < best:
-                    best, who, where = u, h, line
-    return best, who, where
+            return self.theta[h].copy()
+        return np.asarray(self.mix[h, : self.counts[k]] @ carried[self.first[k] : self.first[k] + self.counts[k]])
+
+    def move(self, carried: Array) -> None:
+        """The carriers have moved."""
+        self.carried = carried
+        for k, group in enumerate(self.groups):
+            group.carried = carried[self.first[k] : self.first[k] + self.counts[k]]
+
+    def replace(self, changed: Indices, theta: Array, patterns: Signs) -> None:
+        """Neurons `changed` have new weights (changed, inputs + 1) and patterns (changed, lines): group them anew."""
+        for k in np.unique(self.of_neuron[changed]):
+            if k >= 0:
+                self._take_out(self.groups[k], changed)
+        self.theta[changed] = theta
+        self.patterns[changed] = patterns
+        self.sizes[changed] = np.linalg.norm(theta, axis=1)
+        self.of_neuron[changed] = -1
+        self._place(changed)
+        self._flatten()
+
+    def _take_out(self, group: Group, changed: Indices) -> None:
+        self.theta[group.members] = group.neurons
+        left = group.members[~np.isin(group.members, changed)]
+        if left.size:
+            self._by_key[group.key] = self._carry(group.key, group.pattern, group.sign_a, left)
+        else:
+            del self._by_key[group.key]
+
+    def _place(self, neurons: Indices) -> None:
+        """Put neurons, whose weights and patterns are set, into their groups."""
+        keys = self._keys(neurons)
+        _, first_of, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        for number, at in enumerate(first_of):
+            members, h = neurons[inverse.ravel() == number], neurons[at]
+            if self.sizes[h] == 0.0 or not self.kinks.seen(self.patterns[h]).any():
+                continue  # nothing drives these neurons: they rest
+            key = keys[at].tobytes()
+            if key in self._by_key:
+                there = self._by_key[key]
+                self.theta[there.members] = there.neurons
+                members = np.concatenate([there.members, members])
+            sign = float(np.sign(self.theta[h, -1])) if (self.patterns[h] == 0).any() else 0.0
+            self._by_key[key] = self._carry(key, self.patterns[h], sign, members)
+
+    def _keys(self, neurons: Indices) -> NDArray[np.void]:
+        """Pattern, sign of a where held, and decades of size, as one opaque value per neuron."""
+        patterns = self.patterns[neurons]
+        with np.errstate(divide="ignore"):
+            decades = np.nan_to_num(np.floor(np.log10(self.sizes[neurons]) / DECADES_TOGETHER), neginf=-100.0)
+        signs = np.where((patterns == 0).any(axis=1), np.sign(self.theta[neurons, -1]), 0.0)
+        table = np.concatenate([patterns, signs[:, None], decades[:, None]], axis=1).astype(np.int8)
+        return np.ascontiguousarray(table).view(np.dtype((np.void, table.shape[1])))[:, 0]
+
+    def _carry(self, key: bytes, pattern: Signs, sign_a: float, members: Indices) -> Group:
+        theta = self.theta[members]
+        width = theta.shape[1]
+        if len(members) <= width:
+            return Group(key, pattern.copy(), sign_a, members, theta, np.eye(len(members)))
+        squares, directions = np.linalg.eigh(theta.T @ theta)
+        kept = squares > NEGLIGIBLE * squares[-1]
+        lengths = np.sqrt(squares[kept])
+        mix = theta @ (directions[:, kept] / lengths)
+        return Group(key, pattern.copy(), sign_a, members, lengths[:, None] * directions[:, kept].T, mix)
+
+    def _flatten(self) -> None:
+        self.groups = list(self._by_key.values())
+        samples, inputs = self.kinks.x.shape
+        self.counts = np.array([len(group.carried) for group in self.groups], dtype=np.intp)
+        self.first = np.concatenate([[0], np.cumsum(self.counts)[:-1]]).astype(np.intp) if self.groups else self.counts
+        self.group = np.repeat(np.arange(len(self.groups)), self.counts)
+        self.carried = np.concatenate([group.carried for group in self.groups] or [np.empty((0, inputs + 1))])
+        self.seen = np.array([self.kinks.seen(group.pattern) for group in self.groups]).reshape(-1, samples, inputs)
+        for k, group in enumerate(self.groups):
+            self.of_neuron[group.members] = k
+            self.mix[group.members, : group.mix.shape[1]] = group.mix

@@ -1,7 +1,8 @@
 """Kink-exact flow of two-layer networks: implicit steps between events, every event located and decided.
 
 Between events all patterns are frozen and the flow is smooth. A step that would carry a neuron over a kink, or a multiplier
-out of [0, 1], is cut at that moment; there `Kinks.resolve` decides and the neurons are grouped anew.
+out of [0, 1], is cut at that moment and decided there. Where many neurons meet kinks within one step and together weigh too
+little to be seen by the others at the tolerance asked for, the step is kept and each of them is followed through it by itself.
 """
 
 from __future__ import annotations
@@ -14,28 +15,31 @@ from numpy.typing import NDArray
 from ..errors import FlowError
 from ..events import Events, Kind
 from ..problem import Problem
-from .grouped import BARYCENTRIC, Groups, basis_at, first_crossing, first_root, integral_weights, make_groups
+from .decisions import Decisions
+from .follow import DONE, MOST_EVENTS, collocate_neuron, first_kink, follow_free, pulls_at
+from .grouped import Groups
+from .interpolation import basis_at, crossings, first_root, integral_weights
 from .kinks import Kinks, Signs
-from .radau import ALL_NODES, NODES, STAGES, WEIGHTS, collocation_step
+from .radau import NODES, STAGES, WEIGHTS, collocation_step
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
-ON_KINK = 1e-12  # |n.w| below this share of the neuron's size is zero up to rounding
-AT_ORIGIN = 1e-9  # |w| below this share of the neuron's size when a sliding neuron passes through zero
-BELOW = 1e-13  # how far past a kink a height must be to count
+BELOW = 1e-13  # how far past a kink, as a share of the neuron's size, counts as past
 SAFETY, SHRINK, GROW = 0.9, 0.2, 5.0
 LANDINGS = 6  # attempts to land on an event; each gains several digits
-EXITS = 30  # directions tried for a neuron that leaves the origin
+FEW = 4  # neurons that may meet kinks in one step before the step is shortened rather than cut at the first of them
 
 
 @dataclass
 class Pending:
-    """An event at the end of the step: a neuron at a kink, or a group whose hold on a line ends."""
+    """What is decided at the end of the step: a neuron at a kink, a group whose hold on a line ends, or neurons already followed."""
 
     neuron: int = -1
     line: int = -1
     group: int = -1
     side: int = 0  # where a released group goes
+    followed: tuple[Indices, Array, Signs] | None = None  # neurons with their weights and patterns at the end of the step
 
 
 class KinkEngine:
@@ -46,114 +50,47 @@ class KinkEngine:
     def __init__(self, problem: Problem, rtol: float) -> None:
         self.problem, self.rtol = problem, rtol
         self.kinks = Kinks(problem)
+        self.decisions = Decisions(self.kinks)
         self.train = np.array(problem.network.trainable_layers, dtype=np.float64)
-        self.resting = np.concatenate([problem.weights[0], problem.weights[1].T], axis=1)
-        self.t = self.energy = 0.0
+        self.reach = float(np.linalg.norm(problem.x, axis=1).mean())
+        self.t = self.energy = self.h = 0.0
         self.chattering = False
-        self.steps = self.rejected = self.evaluations = 0
-        self.log: list[tuple[float, int, int, Kind, float, float, float]] = []
+        self.steps = self.rejected = self.evaluations = self.standing = 0
         self.groups_over_time: list[tuple[float, int]] = []
-        self.patterns = self._first_patterns()
+        theta = np.concatenate([problem.weights[0], problem.weights[1].T], axis=1)
+        self.groups = Groups(self.kinks, theta, self.decisions.start(theta, self._pulls(theta)))
         self.step_size = 0.0
-        self._regroup(self.resting)
-
-    # ------------------------------------------------------------------ patterns
+        self.light_step = np.inf  # the step at which followed neurons would just be seen by the others
+        self._prepare()
 
     def _pulls(self, theta: Array) -> Array:
-        d = theta.shape[1] - 1
-        f = self.problem.output((theta[:, :d], theta[:, d:].T))
+        f = self.problem.output((theta[:, :-1], theta[:, -1:].T))
         return np.asarray(self.problem.loss.pull(self.problem.y, f)) / len(f)
 
-    def _first_patterns(self) -> Signs:
-        """Signs at the start; neurons that start on kinks are decided there."""
-        theta = self.resting
-        heights = theta[:, :-1] @ self.kinks.normals.T
-        sizes = np.linalg.norm(theta, axis=1)
-        signs = np.sign(heights).astype(np.int8)
-        signs[np.abs(heights) <= ON_KINK * sizes[:, None]] = 0
-        pull = self._pulls(theta)
-        for h in np.flatnonzero((signs == 0).any(axis=1) & (sizes > 0)):
-            if np.linalg.norm(theta[h, :-1]) <= AT_ORIGIN * sizes[h]:
-                signs[h] = self._leave_origin(h, theta, signs[h], pull, 0.0)
-            else:
-                touching = np.flatnonzero(signs[h] == 0)
-                signs[h] = self._decide(h, theta, signs[h], touching, pull, 0.0)
-        return signs
-
-    def _sign_a(self, theta: Array, h: int, signs: Signs, pull: Array) -> float:
-        """Sign of a_h; if a_h is zero, the sign it is about to take."""
-        a = theta[h, -1]
-        if a == 0.0:
-            a = theta[h, :-1] @ ((self.kinks.slopes(signs) * pull) @ self.kinks.x)
-        return 1.0 if a >= 0 else -1.0
-
-    def _decide(self, h: int, theta: Array, signs: Signs, touching: NDArray[np.intp], pull: Array, t: float) -> Signs:
-        """New signs of a neuron that touches these lines; holds and crossings are logged."""
-        verdict = self.kinks.resolve(signs, touching, self._sign_a(theta, h, signs, pull), pull)
-        after = signs.copy()
-        after[touching] = verdict.signs
-        for k, line in enumerate(touching):
-            if after[line] == signs[line] and signs[line] != 0:
-                kind = None  # turned back without crossing
-            elif after[line] == 0:
-                kind = Kind.PIN if signs[line] != 0 or t == 0.0 else None
-            else:
-                kind = Kind.RELEASE if signs[line] == 0 and t > 0.0 else Kind.CROSS
-            if kind is not None:
-                self._log(t, h, line, kind, verdict.below[k], verdict.above[k], verdict.multipliers[k])
-        if t > 0.0 and not self.kinks.seen(after).any():
-            self._log(t, h, -1, Kind.DEATH)
-        return after
-
-    def _leave_origin(self, h: int, theta: Array, signs: Signs, pull: Array, t: float) -> Signs:
-        """A neuron at w = 0 leaves along a direction v that its own pattern drives: v parallel to a g(v); else it is held there."""
-        sign_a = self._sign_a(theta, h, signs, pull)
-        velocity = sign_a * ((self.kinks.slopes(signs) * pull) @ self.kinks.x)
-        held = np.flatnonzero(signs == 0)
-        if held.size and held.size < len(signs):
-            basis = self.kinks.held_basis(held)
-            velocity -= (velocity @ basis.T) @ basis
-        for _ in range(EXITS):
-            speed = np.linalg.norm(velocity)
-            if speed == 0.0:
-                break
-            heights = self.kinks.normals @ velocity / speed
-            after = np.sign(heights).astype(np.int8)
-            after[np.abs(heights) <= AT_ORIGIN] = 0
-            touching = np.flatnonzero(after == 0)
-            if touching.size:
-                after[touching] = self.kinks.resolve(after, touching, sign_a, pull).signs
-            following = sign_a * (self.kinks.seen(after).T @ pull)
-            reached = np.linalg.norm(following)
-            if reached > 0 and (after * np.sign(self.kinks.normals @ following) >= 0).all() and following @ velocity > 0:
-                self._log(t, h, -1, Kind.ORIGIN)
-                return after
-            velocity = following
-        self._log(t, h, -1, Kind.DEATH)
-        return np.zeros_like(signs)
-
-    def _log(
-        self, t: float, h: int, line: int, kind: Kind, below: float = 0.0, above: float = 0.0, multiplier: float = np.nan
-    ) -> None:
-        self.log.append((t, int(h), int(line), kind, float(below), float(above), float(multiplier)))
-
-    def _regroup(self, theta: Array) -> None:
-        self.resting = theta
-        self.groups: Groups = make_groups(self.kinks, theta, self.patterns)
-        self.sizes = np.linalg.norm(theta, axis=1)
-        self.groups_over_time.append((self.t, len(self.groups.first)))
-        holds = [(k, *self.kinks.hold_rows(p)) for k, p in enumerate(self.groups.patterns) if (p == 0).any()]
+    def _prepare(self) -> None:
+        """What the next steps need to know of the groups: above all when holds end, and when a held neuron's a changes sign."""
+        groups = self.groups
+        self.groups_over_time.append((self.t, len(groups.groups)))
         samples = len(self.problem.y)
-        flip = [-self.groups.sign_a[k] for k, rows, _ in holds for _ in rows]
-        self.hold_group = np.array([k for k, rows, _ in holds for _ in rows], dtype=np.intp)
-        self.hold_line = np.concatenate([np.flatnonzero(self.groups.patterns[k] == 0) for k, _, _ in holds] or [[]]).astype(
-            np.intp
-        )
-        shares = np.concatenate([rows for _, rows, _ in holds] or [np.empty((0, samples))])
-        jumps = np.concatenate([rows for _, _, rows in holds] or [np.empty((0, samples))])
-        signs = np.array(flip).reshape(-1, 1)
+        held = [(k, group) for k, group in enumerate(groups.groups) if (group.pattern == 0).any()]
+        shares, jumps = [np.empty((0, samples))], [np.empty((0, samples))]
+        owner: list[int] = []
+        lines: list[int] = []
+        for k, group in held:
+            share, jump = self.kinks.hold_rows(group.pattern)
+            shares.append(-group.sign_a * share)
+            jumps.append(-group.sign_a * jump)
+            owner += [k] * len(share)
+            lines += np.flatnonzero(group.pattern == 0).tolist()
+        self.hold_group, self.hold_line = np.array(owner, dtype=np.intp), np.array(lines, dtype=np.intp)
+        share, jump = np.concatenate(shares), np.concatenate(jumps)
         # both must stay >= 0: the multiplier times the jump, and what is left of the jump
-        self.hold_rows = np.concatenate([signs * shares, signs * (jumps - shares)])
+        self.hold_rows = np.concatenate([share, jump - share])
+        # a held neuron must also keep the sign of a: one more "line", whose height is a itself
+        watched = np.zeros(len(groups.theta), dtype=np.int8)
+        for _, group in held:
+            watched[group.members] = int(group.sign_a)
+        self.watched_signs = np.concatenate([groups.patterns, watched[:, None]], axis=1) if held else groups.patterns
         self._guess: tuple[float, Array] | None = None
 
     # ------------------------------------------------------------------ steps
@@ -163,27 +100,24 @@ class KinkEngine:
         carried = self.groups.carried
         if not len(carried):
             self.h = t_end - self.t
-            self.stages, self.energies = np.zeros((STAGES, 0, carried.shape[1])), np.zeros(STAGES + 1)
-            self.objective = self.problem.data_loss(self._layers(self.resting))
+            self.stages, self.energies = np.zeros((STAGES, *carried.shape)), np.zeros(STAGES + 1)
+            theta = self.groups.theta
+            self.objective = self.problem.data_loss((theta[:, :-1], theta[:, -1:].T))
             return True
         if self.step_size == 0.0:
             self.step_size = self._first_step()
-        h = min(self.step_size, t_end - self.t)
-        if not self._try(h, self._predicted(h)):
-            self.step_size = 0.3 * h
-            self.rejected += 1
-            return self._shrunk_to_nothing(h)
-        if self.error > 1.0:
-            self.step_size = h * max(SHRINK, SAFETY * self.error ** (-1 / (STAGES + 1)))
-            self.rejected += 1
-            return self._shrunk_to_nothing(h)
+        h = min(self.step_size, self.light_step, t_end - self.t)
+        solved = self._try(h, self._predicted(h))
+        if not solved or self.error > 1.0:
+            return self._shorten(h, 0.3 if not solved else max(SHRINK, SAFETY * self.error ** (-1 / (STAGES + 1))))
         growth = GROW if self.error == 0.0 else min(GROW, max(SHRINK, SAFETY * self.error ** (-1 / (STAGES + 1))))
         self.step_size = max(h * growth, self.step_size if h < self.step_size else 0.0)
-        self._cut_at_event(h)
-        return True
+        return self._meet_kinks(h)
 
-    def _shrunk_to_nothing(self, h: float) -> bool:
-        if h < 1e-14 * max(self.t, 1e-300) or h == 0.0:
+    def _shorten(self, h: float, factor: float) -> bool:
+        self.step_size = factor * h
+        self.rejected += 1
+        if h < 1e-14 * self.t or h == 0.0:
             raise FlowError(
                 f"the step shrank to nothing at t = {self.t:.17g} after {self.steps} steps; loosen rtol (now {self.rtol:g}), "
                 "or use method='smooth'."
@@ -192,15 +126,14 @@ class KinkEngine:
 
     def _first_step(self) -> float:
         """A hundredth of the time the fastest neuron needs to change by its own size."""
-        pull = self._pulls(self.resting)
+        pull = self._pulls(self.groups.theta)
         drive = np.linalg.norm(np.einsum("i,kid->kd", pull, self.groups.seen), axis=1).max() + self.problem.l2
-        return 0.01 / max(drive, 1e-300)
+        return 0.01 / max(float(drive), 1e-300)
 
     def _predicted(self, h: float) -> Array:
         """Stages guessed by the last step's polynomial, if nothing has happened since."""
-        carried = self.groups.carried
         if self._guess is None or h > 1.5 * self._guess[0]:
-            return np.zeros((STAGES, *carried.shape))
+            return np.zeros((STAGES, *self.groups.carried.shape))
         length, stages = self._guess
         ahead = np.array([basis_at(1.0 + c * h / length)[1:] for c in NODES])
         return np.einsum("sj,jek->sek", ahead, stages) - stages[-1]
@@ -219,14 +152,59 @@ class KinkEngine:
         self.h = h
         return self.error >= 0.0
 
-    def _cut_at_event(self, h: float) -> None:
-        """If something happens within the step, redo the step so that it ends there."""
-        u, pending = self._first_event()
-        if pending is None:
-            return
+    # ------------------------------------------------------------------ events within a step
+
+    def _meet_kinks(self, h: float) -> bool:
+        """Deal with what happens within the step: nothing, one event to cut at, or many light neurons to follow."""
+        times, neurons, lines = self._arrivals()
+        release = self._first_release()
+        if not len(times) and release is None:
+            self.standing, self.light_step = 0, max(2.0 * self.h, self.light_step)
+            return True
+        first = int(np.argmin(times)) if len(times) else -1
+        if release is not None and (first < 0 or release[0] <= times[first]):
+            self._cut(release[0], h, release[1])
+            return True
+        if len(times) > 1 and release is None and self._follow(neurons):
+            return True
+        if len(times) > FEW and times[first] > 0.0:
+            return self._shorten(h, min(0.5, self.light_step / h))
+        self._cut(times[first], h, Pending(neuron=int(neurons[first]), line=int(lines[first])))
+        return True
+
+    def _arrivals(self) -> tuple[Array, Indices, Indices]:
+        """Neurons that reach a kink within the step: times u, neurons and lines."""
+        groups = self.groups
+        nodes = np.concatenate([groups.carried[None], groups.carried + self.stages])
+        heights = nodes[:, :, :-1] @ self.kinks.normals.T
+        if self.watched_signs.shape[1] > heights.shape[2]:
+            heights = np.concatenate([heights, nodes[:, :, -1:]], axis=2)
+        return crossings(
+            heights, groups.of_neuron, groups.first, groups.counts, groups.mix, self.watched_signs, BELOW * groups.sizes
+        )
+
+    def _first_release(self) -> tuple[float, Pending] | None:
+        if not len(self.hold_rows):
+            return None
+        values = np.ascontiguousarray((self.pulls @ self.hold_rows.T).T)
+        band = self._hold_band()
+        best: tuple[float, Pending] | None = None
+        for k in np.flatnonzero(values.min(axis=1) < -band):
+            root = first_root(values[k], band, 2.0 if best is None else best[0])
+            if root < (2.0 if best is None else best[0]):
+                hold = k % len(self.hold_group)
+                side = -1 if k < len(self.hold_group) else 1
+                best = root, Pending(group=int(self.hold_group[hold]), line=int(self.hold_line[hold]), side=side)
+        return best
+
+    def _hold_band(self) -> float:
+        return 1e-13 * float(np.abs(self.pulls[0]).max() * np.abs(self.kinks.lengths).max())
+
+    def _cut(self, u: float, h: float, pending: Pending) -> None:
+        """Redo the step so that it ends at the event."""
         self.pending = pending
         length, last = u * h, (0.0, 0.0)
-        tolerance = self._event_scale(pending)
+        tolerance = self._hold_band() if pending.group >= 0 else BELOW * float(self.groups.sizes[pending.neuron])
         for _ in range(LANDINGS):
             if length <= 4e-16 * self.t or length <= 1e-15 * h:
                 self._stand_still()
@@ -235,14 +213,18 @@ class KinkEngine:
                 raise FlowError(
                     f"no step could be made to the event at t = {self.t + length:.17g}; loosen rtol (now {self.rtol:g})."
                 )
-            value = self._event_value(pending)
-            if abs(value) <= tolerance:
+            self.standing = 0
+            row = self._event_row(pending)
+            if abs(row[-1]) <= tolerance:
                 return
-            slope = (value - last[1]) / (length - last[0]) if last[0] not in (0.0, length) else self._event_slope(pending)
+            if last[0] in (0.0, length):
+                slope = (row[-1] - basis_at(1.0 - 1e-4) @ row) / (1e-4 * length)
+            else:
+                slope = (row[-1] - last[1]) / (length - last[0])
             if slope == 0.0:
                 return
-            last = (length, value)
-            length = float(np.clip(length - value / slope, 0.0, h))
+            last = (length, row[-1])
+            length = float(np.clip(length - row[-1] / slope, 0.0, h))
 
     def _stand_still(self) -> None:
         """An event at the very start of the step: nothing moves before it is decided."""
@@ -250,52 +232,97 @@ class KinkEngine:
         self.stages = np.zeros((STAGES, *self.groups.carried.shape))
         self.pulls[:] = self.pulls[0]
         self.energies[:] = self.energies[0]
-
-    def _first_event(self) -> tuple[float, Pending | None]:
-        groups = self.groups
-        nodes = np.concatenate([groups.carried[None], groups.carried + self.stages])[:, :, :-1]
-        u, neuron, line = first_crossing(
-            nodes @ self.kinks.normals.T, groups.of_neuron, groups.first, groups.counts, groups.mix,
-            self.patterns, BELOW * self.sizes, ALL_NODES, BARYCENTRIC,
-        )  # fmt: skip
-        pending = Pending(neuron=neuron, line=line) if neuron >= 0 else None
-        if len(self.hold_rows):
-            values = np.ascontiguousarray((self.pulls @ self.hold_rows.T).T)
-            for k in np.flatnonzero(values.min(axis=1) < -self._hold_band()):
-                root = first_root(values[k], self._hold_band(), u, ALL_NODES, BARYCENTRIC)
-                if root < u:
-                    hold = k % len(self.hold_group)
-                    side = -1 if k < len(self.hold_group) else 1
-                    u, pending = root, Pending(group=int(self.hold_group[hold]), line=int(self.hold_line[hold]), side=side)
-        return u, pending
-
-    def _hold_band(self) -> float:
-        return 1e-13 * float(np.abs(self.pulls[0]).max() * np.abs(self.kinks.lengths).max())
-
-    def _event_scale(self, pending: Pending) -> float:
-        return BELOW * float(self.sizes[pending.neuron]) if pending.group < 0 else self._hold_band()
+        self.standing += 1
+        if self.standing > 10 * len(self.groups.theta) + 100:
+            raise FlowError(
+                f"events at t = {self.t:.17g} do not come to an end; the data may be degenerate: perturb it slightly, "
+                "or use method='smooth'."
+            )
 
     def _event_row(self, pending: Pending) -> Array:
-        """The event's function at the six nodes."""
+        """The event's function at the six nodes; it falls through zero at the event."""
         if pending.group >= 0:
             hold = np.flatnonzero((self.hold_group == pending.group) & (self.hold_line == pending.line))[0]
             return np.asarray(self.pulls @ self.hold_rows[hold + (0 if pending.side < 0 else len(self.hold_group))])
         groups, h = self.groups, pending.neuron
-        k = groups.of_neuron[h]
-        span = slice(groups.first[k], groups.first[k] + groups.counts[k])
-        nodes = np.concatenate([groups.carried[None, span], groups.carried[span] + self.stages[:, span]])[:, :, :-1]
-        return self.patterns[h, pending.line] * (
-            nodes @ self.kinks.normals[pending.line] @ groups.mix[h, : groups.counts[k]]
-        )
+        path = np.array([groups.neuron(h, groups.carried + stage) for stage in (0.0, *self.stages)])
+        if pending.line == len(self.kinks):
+            return self.watched_signs[h, -1] * path[:, -1]
+        return self.watched_signs[h, pending.line] * (path[:, :-1] @ self.kinks.normals[pending.line])
 
-    def _event_value(self, pending: Pending) -> float:
-        return float(self._event_row(pending)[-1])
+    # ------------------------------------------------------------------ light neurons
 
-    def _event_slope(self, pending: Pending) -> float:
-        """Derivative of the event's function with respect to the length of the step, at its end."""
-        row = self._event_row(pending)
-        near = basis_at(1.0 - 1e-4) @ row
-        return float((row[-1] - near) / (1e-4 * self.h))
+    def _follow(self, neurons: Indices) -> bool:
+        """Follow these neurons through the step by themselves, if the others cannot see the difference at this tolerance."""
+        groups, kinks = self.groups, self.kinks
+        theta = np.array([groups.neuron(h, groups.carried) for h in neurons])
+        unfollowed = np.array([groups.neuron(h, groups.carried + self.stages[-1]) for h in neurons])
+        signs = groups.patterns[neurons].copy()
+        before = signs.copy()
+        noted = len(self.decisions.log)
+        reached, status = np.zeros(len(neurons)), np.full(len(neurons), 1 - DONE, dtype=np.intp)
+        free = np.flatnonzero((signs != 0).all(axis=1))
+        if free.size and not self._follow_free(neurons, free, theta, signs, reached, status):
+            return False
+        for n in np.flatnonzero(status != DONE):
+            end = self._follow_deciding(int(neurons[n]), theta[n], signs[n], reached[n])
+            if end is None:
+                self.light_step = 0.3 * self.h
+                del self.decisions.log[noted:]
+                return False
+            theta[n], signs[n] = end
+        change = self._outputs(theta, signs) - self._outputs(unfollowed, before)
+        seen = self.h * float(np.abs(change).max()) * self.reach / self.rtol
+        self.light_step = self.h * min(
+            GROW, max(SHRINK, (0.5 / max(seen, 1e-300)) ** (1 / 3))
+        )  # it grows as the cube of the step
+        if seen > 1.0:
+            del self.decisions.log[noted:]
+            return False
+        self.pending = Pending(followed=(neurons, theta, signs))
+        return True
+
+    def _outputs(self, theta: Array, signs: Signs) -> Array:
+        """What these neurons add to the output on the samples."""
+        return np.einsum("h,hi,hi->i", theta[:, -1], self.kinks.slopes(signs), theta[:, :-1] @ self.kinks.x.T)
+
+    def _follow_free(
+        self, neurons: Indices, free: Indices, theta: Array, signs: Signs, reached: Array, status: Indices
+    ) -> bool:
+        kinks, problem = self.kinks, self.problem
+        thetas, patterns = theta[free], signs[free]
+        ends, codes = np.zeros(len(free)), np.zeros(len(free), dtype=np.intp)
+        events = np.empty((MOST_EVENTS * len(free), 5))
+        count = follow_free(
+            thetas, patterns, BELOW * self.groups.sizes[neurons[free]], self.pulls, self.h, kinks.x, kinks.line, kinks.lengths,
+            kinks.normals, kinks.jump_rows, kinks.alpha, problem.l2, self.train, ends, codes, events,
+        )  # fmt: skip
+        if count < 0:
+            return False
+        for n, u, line, below, above in events[:count]:
+            self.decisions.note(self.t + u * self.h, neurons[free[int(n)]], int(line), Kind.CROSS, below, above)
+        theta[free], signs[free], reached[free], status[free] = thetas, patterns, ends, codes
+        return True
+
+    def _follow_deciding(self, h: int, theta: Array, signs: Signs, u: float) -> tuple[Array, Signs] | None:
+        """Follow one neuron from u to the end of the step, through holds and the origin; None if that does not end."""
+        kinks, problem = self.kinks, self.problem
+        band = BELOW * float(self.groups.sizes[h])
+        path, pull = np.empty((STAGES + 1, len(theta))), np.empty(len(problem.y))
+        for _ in range(MOST_EVENTS):
+            collocate_neuron(theta, kinks.seen(signs), self.pulls, self.h, u, 1.0, problem.l2, self.train, path)
+            when, line = first_kink(path, signs, kinks.normals, band)
+            if (signs == 0).any() and path[-1, -1] * theta[-1] < 0.0:
+                return None  # a held neuron's a changes sign: that is decided at a cut
+            if line < 0:
+                return path[-1], signs
+            at = u + when * (1.0 - u)
+            if at > u:
+                collocate_neuron(theta, kinks.seen(signs), self.pulls, self.h, u, at, problem.l2, self.train, path)
+                theta, u = path[-1].copy(), at
+            pulls_at(self.pulls, u, pull)
+            signs, theta = self.decisions.settle(h, theta, signs, np.array([line]), pull, self.t + u * self.h)
+        return None
 
     # ------------------------------------------------------------------ looking and moving
 
@@ -303,80 +330,57 @@ class KinkEngine:
     def step_end(self) -> float:
         return self.t + self.h
 
-    def _layers(self, theta: Array) -> tuple[Array, Array]:
-        return theta[:, :-1], theta[:, -1:].T
-
     def state(self, t: float) -> tuple[Array, float]:
-        if t == self.t:
-            theta, energy = self.groups.neurons(self.groups.carried, self.resting), self.energy
-        else:
+        carried, energy = self.groups.carried, self.energy
+        if t != self.t:
             u = min(1.0, (t - self.t) / self.h)
-            carried = self.groups.carried + np.einsum("j,jek->ek", basis_at(u)[1:], self.stages)
-            theta = self.groups.neurons(carried, self.resting)
-            energy = self.energy + self.h * float(integral_weights(u) @ self.energies[1:])
-        w, a = self._layers(theta)
-        return np.concatenate([w.ravel(), a.ravel()]), energy
+            carried = carried + np.einsum("j,jek->ek", basis_at(u)[1:], self.stages)
+            energy = energy + self.h * float(integral_weights(u) @ self.energies[1:])
+        theta = self.groups.neurons(carried)
+        return np.concatenate([theta[:, :-1].ravel(), theta[:, -1]]), energy
 
     def commit(self) -> tuple[float, float]:
-        groups = self.groups
-        groups.carried = groups.carried + self.stages[-1]
+        self.groups.move(self.groups.carried + self.stages[-1])
         self.energy += self.h * float(WEIGHTS @ self.energies[1:])
         self.t += self.h
         self._guess = (self.h, self.stages) if self.h > 0 else None
         if self.pending is not None:
             self._apply(self.pending)
+            self._prepare()
         return float(np.sqrt(max(self.energies[-1], 0.0))), self.objective
 
     def _apply(self, pending: Pending) -> None:
-        """Decide what happens at the event and group the neurons anew."""
-        theta = self.groups.neurons(self.groups.carried, self.resting)
-        pull = self.pulls[-1] if self.h > 0 else self._pulls(theta)
-        if pending.group >= 0:
-            members = np.flatnonzero(self.groups.of_neuron == pending.group)
-            for h in members:
-                self._release(h, theta, pending, pull)
-        else:
-            self._arrive(pending.neuron, theta, pending.line, pull)
-        self._regroup(theta)
-
-    def _release(self, h: int, theta: Array, pending: Pending, pull: Array) -> None:
-        before = self.patterns[h]
-        freed = before.copy()
-        freed[pending.line] = pending.side
-        self._log(self.t, h, pending.line, Kind.RELEASE)
-        others = np.flatnonzero(freed == 0)
-        self.patterns[h] = self._decide(h, theta, freed, others, pull, self.t) if others.size else freed
-        if not others.size and not self.kinks.seen(freed).any():
-            self._log(self.t, h, -1, Kind.DEATH)
-
-    def _arrive(self, h: int, theta: Array, line: int, pull: Array) -> None:
-        if np.linalg.norm(theta[h, :-1]) <= AT_ORIGIN * self.sizes[h] and (self.patterns[h] == 0).any():
-            theta[h, :-1] = 0.0
-            self.patterns[h] = self._leave_origin(h, theta, self.patterns[h], pull, self.t)
+        """Decide what happens at the end of the step and group the neurons concerned anew."""
+        groups, pull = self.groups, self.pulls[-1]
+        if pending.followed is not None:
+            groups.replace(*pending.followed)
             return
-        heights = self.kinks.normals @ theta[h, :-1]
-        touching = np.flatnonzero((self.patterns[h] == 0) | (np.abs(heights) <= ON_KINK * self.sizes[h]))
-        touching = np.union1d(touching, [line])
-        self.patterns[h] = self._decide(h, theta, self.patterns[h], touching, pull, self.t)
-        held = np.flatnonzero(self.patterns[h] == 0)
-        if held.size:
-            basis = self.kinks.held_basis(held)
-            theta[h, :-1] -= (theta[h, :-1] @ basis.T) @ basis
+        if pending.group >= 0:
+            members = groups.groups[pending.group].members.copy()
+            theta = groups.groups[pending.group].neurons
+            signs = np.array([
+                self.decisions.release(h, theta[m], groups.patterns[h], pending.line, pending.side, pull, self.t)
+                for m, h in enumerate(members)
+            ])  # fmt: skip
+            groups.replace(members, theta, signs)
+            return
+        h = pending.neuron
+        neuron = groups.neuron(h, groups.carried)
+        if pending.line == len(self.kinks):  # a passes through zero: what attracted now repels
+            neuron[-1] = 0.0
+            touching = np.flatnonzero(groups.patterns[h] == 0)
+            pattern = self.decisions.decide(h, neuron, groups.patterns[h], touching, pull, self.t)
+        else:
+            pattern, neuron = self.decisions.settle(h, neuron, groups.patterns[h], np.array([pending.line]), pull, self.t)
+        groups.replace(np.array([h]), neuron[None], pattern[None])
 
     def events(self) -> Events:
-        if not self.log:
-            return Events()
-        time, neuron, line, kind, below, above, multiplier = zip(*self.log, strict=True)
-        return Events(
-            np.array(time), np.array(neuron), np.array(line), np.array(kind, dtype=np.int8),
-            np.array(below), np.array(above), np.array(multiplier),
-        )  # fmt: skip
+        return self.decisions.events()
 
     def statistics(self) -> dict[str, int | float]:
         return {
             "steps": self.steps,
             "rejected": self.rejected,
             "gradients": self.evaluations,
-            "events": len(self.log),
             "most groups": max(count for _, count in self.groups_over_time),
         }

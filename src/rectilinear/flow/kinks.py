@@ -8,8 +8,8 @@ Held on lines N, the neuron moves with g_below + sum_l lambda_l D_l n_l, lambda_
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,8 +19,8 @@ from ..problem import Problem
 Array = NDArray[np.float64]
 Signs = NDArray[np.int8]
 
-ENUMERATE_UP_TO = 4  # simultaneous kinks for which all 3^m outcomes are tried; beyond, the box problem is solved by sweeps
-SWEEPS = 10_000
+SWEEPS = 100_000  # at most, over the few kinks a neuron touches at once
+SETTLED = 1e-14  # a sweep that moves no multiplier by more is the last
 ON_A_BOUND = 1e-10  # a multiplier this close to 0 or 1 counts as there
 
 
@@ -44,6 +44,8 @@ class Kinks:
         samples = len(problem.x)
         self.jump_rows = np.zeros((len(lines), samples))  # D = jump_rows @ pull
         self.jump_rows[self.line, np.arange(samples)] = (1.0 - self.alpha) * np.abs(self.lengths)
+        self._seen: dict[bytes, Array] = {}
+        self._holds: dict[bytes, tuple[Array, Array]] = {}
 
     def __len__(self) -> int:
         return len(self.normals)
@@ -56,6 +58,12 @@ class Kinks:
 
     def seen(self, signs: Signs) -> Array:
         """The samples as a group of this pattern sees them, (samples, inputs): slope times the part off the held normals."""
+        key = signs.tobytes()
+        if key not in self._seen:
+            self._seen[key] = self._compute_seen(signs)
+        return self._seen[key]
+
+    def _compute_seen(self, signs: Signs) -> Array:
         rows = self.slopes(signs)[:, None] * self.x
         held = np.flatnonzero(signs == 0)
         if held.size:
@@ -73,6 +81,12 @@ class Kinks:
 
     def hold_rows(self, signs: Signs) -> tuple[Array, Array]:
         """For a held pattern, linear maps (held, samples) from pulls to D_l lambda_l and to D_l."""
+        key = signs.tobytes()
+        if key not in self._holds:
+            self._holds[key] = self._compute_holds(signs)
+        return self._holds[key]
+
+    def _compute_holds(self, signs: Signs) -> tuple[Array, Array]:
         held = np.flatnonzero(signs == 0)
         normals = self.normals[held]
         gram_inverse = np.linalg.pinv(normals @ normals.T, rcond=1e-12)
@@ -104,7 +118,7 @@ class Kinks:
         q = sign_a * (normals @ drive)
         gram = normals @ normals.T
         mu = np.zeros(len(touching))
-        mu[free] = _box_problem(gram[np.ix_(free, free)], q[free], bounds[free])
+        mu[free] = box_problem(gram[np.ix_(free, free)], q[free], bounds[free])
         with np.errstate(invalid="ignore", divide="ignore"):
             multipliers = np.where(attracting, mu / bounds, np.nan)
         outcome[free] = np.where(multipliers[free] >= 1 - ON_A_BOUND, 1, np.where(multipliers[free] <= ON_A_BOUND, -1, 0))
@@ -122,41 +136,37 @@ class Kinks:
             counted = not attracting[k] and outcome[k] > 0  # its jump is already in q
             for side, out in ((0.0, below), (1.0, above)):
                 pushed = q + (side - counted) * jumps[k] * gram[:, k]
-                mu = _box_problem(gram[np.ix_(others, others)], pushed[others], bounds[others])
+                mu = box_problem(gram[np.ix_(others, others)], pushed[others], bounds[others])
                 out[k] = pushed[k] - gram[k, others] @ mu
         return below, above
 
 
-def _box_problem(gram: Array, q: Array, bounds: Array) -> Array:
-    """min mu.gram.mu/2 - q.mu over 0 <= mu <= bounds."""
-    size = len(q)
-    if size == 0:
-        return q
-    if size <= ENUMERATE_UP_TO:
-        best, worst = np.zeros(size), np.inf
-        for outcome in product((0, 1, 2), repeat=size):  # below, above, held
-            state = np.array(outcome)
-            mu = np.where(state == 1, bounds, 0.0)
-            held = np.flatnonzero(state == 2)
-            if held.size:
-                right = q[held] - gram[np.ix_(held, np.flatnonzero(state == 1))] @ bounds[state == 1]
-                mu[held] = np.linalg.lstsq(gram[np.ix_(held, held)], right, rcond=None)[0]
-            velocity = q - gram @ mu
-            wrong = np.concatenate([
-                np.maximum(velocity[state == 0], 0.0),
-                np.maximum(-velocity[state == 1], 0.0),
-                np.maximum(-mu, 0.0),
-                np.maximum(mu - bounds, 0.0),
-                np.abs(velocity[held]),
-            ]).max()  # fmt: skip
-            if wrong < worst:
-                best, worst = mu, wrong
-        return np.clip(best, 0.0, bounds)
+@numba.njit(cache=True, nogil=True)
+def box_problem(gram: Array, q: Array, bounds: Array) -> Array:
+    """min mu.gram.mu/2 - q.mu over 0 <= mu <= bounds: sweeps over the coordinates, then the free ones solved exactly."""
+    size = q.shape[0]
     mu = np.zeros(size)
     for _ in range(SWEEPS):
-        before = mu.copy()
+        moved = 0.0
         for k in range(size):
-            mu[k] = np.clip(mu[k] + (q[k] - gram[k] @ mu) / gram[k, k], 0.0, bounds[k])
-        if np.abs(mu - before).max() <= 1e-15 * np.abs(bounds).max():
+            rest = q[k]
+            for j in range(size):
+                rest -= gram[k, j] * mu[j]
+            new = min(max(mu[k] + rest / gram[k, k], 0.0), bounds[k])
+            moved = max(moved, abs(new - mu[k]) / max(bounds[k], 1e-300))
+            mu[k] = new
+        if moved < SETTLED:
             break
+    free = np.flatnonzero((mu > 0.0) & (mu < bounds))
+    if free.shape[0] > 1:
+        rest, inner = np.empty(free.shape[0]), np.empty((free.shape[0], free.shape[0]))
+        for r, k in enumerate(free):
+            rest[r] = q[k]
+            for j in range(size):
+                rest[r] -= gram[k, j] * mu[j]
+            for c, j in enumerate(free):
+                inner[r, c] = gram[k, j]
+        step = np.linalg.lstsq(inner, rest)[0]
+        for r, k in enumerate(free):
+            mu[k] = min(max(mu[k] + step[r], 0.0), bounds[k])
     return mu

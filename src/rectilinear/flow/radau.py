@@ -31,7 +31,7 @@ ROUNDING = 2e-15  # the least that can be left
 
 
 def _collocation() -> tuple[Array, Array, Complex, Complex, Complex, Array]:
-    """Nodes c, weights b, the eigenvalues of A^{-1} (the real one, then one of each conjugate pair) with the matching columns
+    """Nodes c, matrix A (its last row holds the weights b), the eigenvalues of A^{-1} (the real one, then one of each conjugate pair) with the matching columns
     of the eigenvectors and rows of their inverse, and the coefficients e of the embedded error estimate."""
     inner, _ = roots_jacobi(STAGES - 1, 1.0, 0.0)
     c = np.append((1 + inner) / 2, 1.0)
@@ -54,10 +54,11 @@ def _collocation() -> tuple[Array, Array, Complex, Complex, Complex, Array]:
     moments[0] -= gamma
     embedded = np.linalg.solve(vandermonde.T, moments)
     error = (embedded - a[-1]) @ inverse
-    return c, a[-1].copy(), values[kept], vectors[:, kept].copy(), back[: len(kept)].copy(), error
+    return c, a, values[kept], vectors[:, kept].copy(), back[: len(kept)].copy(), error
 
 
-NODES, WEIGHTS, EIGENVALUES, VECTORS, BACK, ERROR = _collocation()
+NODES, MATRIX, EIGENVALUES, VECTORS, BACK, ERROR = _collocation()
+WEIGHTS = MATRIX[-1].copy()
 ALL_NODES = np.append(0.0, NODES)  # the collocation polynomial passes through these
 
 

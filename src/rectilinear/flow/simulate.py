@@ -15,6 +15,7 @@ from ..trajectory import Status, Trajectory, check_times
 from .audit import audit_run
 from .field import Field, make_field, unflatten
 from .kink_engine import KinkEngine
+from .long_time import simulate_long
 from .smooth import SmoothEngine
 from .watch import Progress, Watch, provenance
 
@@ -27,8 +28,11 @@ FEW_SAMPLES = 150  # up to here a kink-exact step (cubic in the samples) is chea
 
 def simulate(
     problem: Problem,
-    times: ArrayLike,
+    times: ArrayLike | None = None,
     *,
+    log10_times: ArrayLike | None = None,
+    until: str | None = None,
+    direction_tolerance: float = 1e-3,
     method: str = "auto",
     rtol: float = 1e-9,
     max_steps: int | None = None,
@@ -43,20 +47,37 @@ def simulate(
     steps or seconds is used up, or the user interrupts; the state at that moment is then the last one kept.
     `progress(fraction, note)` is called ten times a second.
 
+    Classification (logistic or exponential loss, two layers) goes far beyond the range of floating-point numbers: instead of
+    `times`, ask for t = 10^`log10_times` (up to 10^(10^9); -inf is the start), or go on `until="direction converges"`: until
+    theta/|theta| has changed by less than `direction_tolerance` since a quarter of log10 t. Both give a `LongTrajectory`.
+
     >>> import numpy as np, rectilinear as rl
     >>> data = rl.datasets.sine_teacher(inputs=3, pairs=50, seed=0)
     >>> net = rl.Network(inputs=3, widths=(10,))
     >>> run = simulate(rl.Problem(data, net, net.init(scale=1e-3, seed=0)), times=np.linspace(0, 30, 4))
     >>> run.status.name, bool(run.audit.balance_drift < 1e-9)
     ('FINISHED', True)
+
+    >>> data, net = rl.datasets.orthogonally_separable(samples=6, inputs=2), rl.Network(inputs=2, widths=(4,))
+    >>> far = simulate(rl.Problem(data, net, net.init(1e-3, seed=0), loss="logistic"), log10_times=[2, 1e5])
+    >>> far.log_loss.round(1).tolist()
+    [-4.6, -230270.3]
     """
-    asked = check_times(times)
     if not TIGHTEST <= rtol <= LOOSEST:
         raise InputError(f"rtol must lie between {TIGHTEST:g} and {LOOSEST:g}, found {rtol!r}.")
     if method not in METHODS and method != "auto":
         raise InputError(f"method must be auto or one of {', '.join(METHODS)}, found {method!r}.")
     watch = Watch(max_steps, max_seconds, progress)
     rules = StopRules(stop_gradient, stop_loss)
+    if log10_times is not None or until is not None:
+        if times is not None or method != "auto" or stop_gradient or stop_loss:
+            raise InputError(
+                "log10_times and until cannot be mixed with times, method, stop_gradient or stop_loss; drop those."
+            )
+        return simulate_long(problem, log10_times, until, rtol=rtol, watch=watch, direction_tolerance=direction_tolerance)
+    if times is None:
+        raise InputError("simulate needs times, log10_times or until; say how far to go.")
+    asked = check_times(times)
     field = make_field(problem)
     engine = _choose(problem, field, method, rtol, asked[-1])
     record = Record(problem, field)

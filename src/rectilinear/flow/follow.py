@@ -1,0 +1,164 @@
+"""Single neurons through a step whose pulls are already known.
+
+Once a step has been made, the pulls -dl/df are known along it, and every neuron is independent of the others: its flow is linear,
+d(w, a)/dt = B(g(t))(w, a). A neuron that meets kinks on the way is followed here, event by event, with the same collocation.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from .interpolation import basis, first_root
+from .radau import MATRIX, NODES, STAGES
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+Signs = NDArray[np.int8]
+
+MOST_EVENTS = 64  # of one neuron in one step; with more, the step was too long
+DONE, NEEDS_DECISION = 0, 1
+
+
+@numba.njit(cache=True, nogil=True)
+def pulls_at(pulls: Array, u: float, out: Array) -> None:
+    """The pulls (samples,) at u, from their values at the six nodes."""
+    weights = np.empty(pulls.shape[0])
+    basis(u, weights)
+    for i in range(pulls.shape[1]):
+        total = 0.0
+        for j in range(pulls.shape[0]):
+            total += weights[j] * pulls[j, i]
+        out[i] = total
+
+
+@numba.njit(cache=True, nogil=True)
+def collocate_neuron(
+    theta: Array, seen: Array, pulls: Array, h: float, start: float, end: float, l2: float, train: Array, path: Array
+) -> None:
+    """Move one neuron (inputs + 1,) from `start` to `end` (in units of the step h); `path` (6, inputs + 1) at the nodes in between."""
+    samples, d = seen.shape
+    width = d + 1
+    length = (end - start) * h
+    matrix = np.zeros((STAGES * width, STAGES * width))
+    right = np.empty(STAGES * width)
+    pull, g = np.empty(samples), np.empty(d)
+    for k in range(STAGES):
+        pulls_at(pulls, start + NODES[k] * (end - start), pull)
+        g[:] = 0.0
+        for i in range(samples):
+            for j in range(d):
+                g[j] += pull[i] * seen[i, j]
+        for s in range(STAGES):
+            factor = length * MATRIX[s, k]
+            for j in range(d):
+                matrix[s * width + j, k * width + d] -= factor * train[0] * g[j]
+                matrix[s * width + j, k * width + j] += factor * train[0] * l2
+                matrix[s * width + d, k * width + j] -= factor * train[1] * g[j]
+            matrix[s * width + d, k * width + d] += factor * train[1] * l2
+    for s in range(STAGES):
+        for j in range(width):
+            matrix[s * width + j, s * width + j] += 1.0
+            right[s * width + j] = theta[j]
+    answer = np.linalg.solve(matrix, right)
+    path[0] = theta
+    for s in range(STAGES):
+        for j in range(width):
+            path[s + 1, j] = answer[s * width + j]
+
+
+@numba.njit(cache=True, nogil=True)
+def first_kink(path: Array, signs: Signs, normals: Array, band: float) -> tuple[float, int]:
+    """When (0 to 1 along `path`) a neuron first leaves its side of a kink, and which; 2.0 and -1 if it does not."""
+    best, where = 2.0, -1
+    values = np.empty(path.shape[0])
+    for line in range(signs.shape[0]):
+        if signs[line] == 0:
+            continue
+        lowest = 0.0
+        for j in range(path.shape[0]):
+            height = 0.0
+            for m in range(normals.shape[1]):
+                height += normals[line, m] * path[j, m]
+            values[j] = signs[line] * height
+            lowest = min(lowest, values[j])
+        if lowest < -band:
+            u = first_root(values, band, best)
+            if u < best:
+                best, where = u, line
+    return best, where
+
+
+@numba.njit(cache=True, nogil=True)
+def follow_free(
+    thetas: Array,
+    signs: Signs,
+    bands: Array,
+    pulls: Array,
+    h: float,
+    x: Array,
+    line: Indices,
+    lengths: Array,
+    normals: Array,
+    jump_rows: Array,
+    alpha: float,
+    l2: float,
+    train: Array,
+    reached: Array,
+    status: Indices,
+    events: Array,
+) -> int:
+    """Follow free neurons `thetas` (m, inputs + 1) of patterns `signs` (m, lines) through the step; both are overwritten.
+
+    A neuron that meets a kink crosses it or, if pushed in from both sides, is held: then, or when it meets a kink at once, it is
+    left there with status NEEDS_DECISION at time `reached`. `events` (rows, 5) gets (neuron, u, line, velocity below, above) of
+    every crossing; returns how many there were, or -1 if there was no room for them.
+    """
+    samples, d = x.shape
+    seen, path, pull = np.empty((samples, d)), np.empty((STAGES + 1, d + 1)), np.empty(samples)
+    count = 0
+    for n in range(thetas.shape[0]):
+        u, status[n] = 0.0, DONE
+        for _ in range(MOST_EVENTS):
+            for i in range(samples):
+                active = signs[n, line[i]] * lengths[i] > 0.0
+                for j in range(d):
+                    seen[i, j] = x[i, j] if active else alpha * x[i, j]
+            collocate_neuron(thetas[n], seen, pulls, h, u, 1.0, l2, train, path)
+            when, where = first_kink(path, signs[n], normals, bands[n])
+            if where < 0:
+                thetas[n] = path[-1]
+                u = 1.0
+                break
+            at = u + when * (1.0 - u)
+            if at <= u:
+                status[n] = NEEDS_DECISION
+                break
+            collocate_neuron(thetas[n], seen, pulls, h, u, at, l2, train, path)
+            thetas[n] = path[-1]
+            u = at
+            pulls_at(pulls, u, pull)
+            speed, jump = 0.0, 0.0
+            for i in range(samples):
+                along = 0.0
+                for j in range(d):
+                    along += seen[i, j] * normals[where, j]
+                speed += pull[i] * along
+                jump += jump_rows[where, i] * pull[i]
+            turn = 1.0 if thetas[n, d] >= 0.0 else -1.0
+            here, there = turn * speed, turn * (speed - signs[n, where] * jump)
+            below, above = (here, there) if signs[n, where] < 0 else (there, here)
+            if here * there <= 0.0:
+                status[n] = NEEDS_DECISION
+                break
+            if count == events.shape[0]:
+                return -1
+            events[count, 0], events[count, 1], events[count, 2] = n, u, where
+            events[count, 3], events[count, 4] = below, above
+            count += 1
+            signs[n, where] = -signs[n, where]
+        else:
+            status[n] = NEEDS_DECISION
+        reached[n] = u
+    return count

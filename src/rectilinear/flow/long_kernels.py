@@ -1,0 +1,244 @@
+"""One implicit step of a classifier in rescaled time: d theta/ds = -grad ln L, dt/ds = 1/L (frozen patterns, as in `radau`).
+
+Everything is held in the log domain: with S = sum_i l_i the normalised pulls q_i = -l'_i / S are ratios of exponentials, so that
+margins of 1e7 neither over- nor underflow. With j_i = df_i/d theta the field is sum_i q_i j_i and its Jacobian is the arrow
+matrices of the neurons minus j C j^T, where
+
+    C = diag(l''_i / S) - q q^T
+
+now couples the samples. Woodbury's formula needs (I + C K)^{-1} C with K = j^T A^{-1} j, an n x n matrix.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from .interpolation import value_at
+from .kernels import EXPONENTIAL
+from .radau import BACK, EIGENVALUES, ERROR, NEWTON_MAX, NEWTON_TOLERANCE, ROUNDING, STAGES, VECTORS, _solve
+
+Array = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+Indices = NDArray[np.intp]
+
+FAR_MARGIN = 30.0  # beyond it ln(1 + e^{-m}) equals e^{-m} to double precision
+PANEL = 4.0  # rise of ln(1/L) over one panel of the integral dt = ds/L; ten Gauss points are exact to rounding there
+NEGLIGIBLE = 40.0  # e^-40 of the integral is rounding
+_POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(10)
+GAUSS, GAUSS_WEIGHTS = (1.0 + _POINTS) / 2.0, _WEIGHTS / 2.0
+
+
+@numba.njit(cache=True, nogil=True)
+def normalised_pulls(loss: int, y: Array, f: Array, pull: Array, curvature: Array) -> float:
+    """Write -l'_i / S and l''_i / S, S the sum of all losses, for outputs f (samples,); return ln of the mean loss."""
+    samples = y.shape[0]
+    logs = np.empty(samples)
+    for i in range(samples):
+        margin = y[i] * f[i]
+        if loss == EXPONENTIAL or margin > FAR_MARGIN:
+            logs[i] = -margin
+        else:
+            logs[i] = np.log(np.log1p(np.exp(-abs(margin))) + max(-margin, 0.0))
+    highest = logs.max()
+    log_sum = highest + np.log(np.sum(np.exp(logs - highest)))
+    for i in range(samples):
+        margin = y[i] * f[i]
+        if loss == EXPONENTIAL:
+            size, bend = np.exp(-margin - log_sum), 1.0
+        else:
+            small = np.log1p(np.exp(-abs(margin)))
+            size = np.exp(-max(margin, 0.0) - small - log_sum)
+            bend = np.exp(min(margin, 0.0) - small)
+        pull[i] = y[i] * size
+        curvature[i] = size * bend
+    return log_sum - np.log(samples)
+
+
+@numba.njit(cache=True, nogil=True)
+def rescaled_velocity(
+    theta: Array,
+    group: Indices,
+    seen: Array,
+    y: Array,
+    loss: int,
+    train: Array,
+    out: Array,
+    g: Array,
+    pull: Array,
+    curvature: Array,
+) -> tuple[float, float]:
+    """Write d theta/ds (neurons, inputs + 1), drives g (groups, inputs), pulls and curvatures; return ln L and |d theta/ds|^2."""
+    neurons, d = theta.shape[0], theta.shape[1] - 1
+    groups, samples = seen.shape[0], seen.shape[1]
+    v = np.zeros((groups, d))
+    for e in range(neurons):
+        for j in range(d):
+            v[group[e], j] += theta[e, d] * theta[e, j]
+    f = np.zeros(samples)
+    for k in range(groups):
+        for i in range(samples):
+            for j in range(d):
+                f[i] += v[k, j] * seen[k, i, j]
+    log_loss = normalised_pulls(loss, y, f, pull, curvature)
+    g[:] = 0.0
+    for k in range(groups):
+        for i in range(samples):
+            for j in range(d):
+                g[k, j] += pull[i] * seen[k, i, j]
+    energy = 0.0
+    for e in range(neurons):
+        a, k, gain = theta[e, d], group[e], 0.0
+        for j in range(d):
+            gain += g[k, j] * theta[e, j]
+            out[e, j] = train[0] * a * g[k, j]
+            energy += out[e, j] * out[e, j]
+        out[e, d] = train[1] * gain
+        energy += out[e, d] * out[e, d]
+    return log_loss, energy
+
+
+@numba.njit(cache=True, nogil=True)
+def _sample_coupling(
+    mu: complex, theta: Array, group: Indices, seen: Array, g: Array, pull: Array, curvature: Array, train: Array
+) -> Complex:
+    """(I + C K)^{-1} C, (samples, samples), at the point where g, pull and curvature were computed."""
+    neurons, d = theta.shape[0], theta.shape[1] - 1
+    groups, samples = seen.shape[0], seen.shape[1]
+    inner = np.zeros((groups, d, d), dtype=np.complex128)
+    for e in range(neurons):
+        k, a = group[e], theta[e, d]
+        # what A^{-1} returns to w for a push along w: (first layer's share) I + (mixed share) (a g + mu w)(a g + mu w)^T
+        if train[0] > 0.0:
+            for j in range(d):
+                inner[k, j, j] += a * a / mu
+        if train[1] > 0.0:
+            size = (g[k] @ g[k]) * train[0]
+            scale = 1.0 / (mu * (mu * mu - size))
+            along = train[0] * a * g[k] + mu * theta[e, :d]
+            for j in range(d):
+                for m in range(d):
+                    inner[k, j, m] += scale * along[j] * along[m]
+    kernel = np.zeros((samples, samples), dtype=np.complex128)
+    for k in range(groups):
+        view = seen[k].astype(np.complex128)
+        kernel += view @ inner[k] @ view.T.copy()
+    c = -np.outer(pull, pull).astype(np.complex128)
+    for i in range(samples):
+        c[i, i] += curvature[i]
+    matrix = c @ kernel
+    for i in range(samples):
+        matrix[i, i] += 1.0
+    return np.linalg.solve(matrix, c)
+
+
+@numba.njit(cache=True, nogil=True)
+def rescaled_step(
+    theta: Array,
+    group: Indices,
+    seen: Array,
+    y: Array,
+    loss: int,
+    train: Array,
+    size: Array,
+    rtol: float,
+    h: float,
+    stages: Array,
+    energies: Array,
+    log_losses: Array,
+    pulls: Array,
+) -> tuple[float, int]:
+    """Try a step of length h in s from `theta`; the arguments are those of `radau.collocation_step`.
+
+    `log_losses` (6,) gets ln L at the nodes 0, c_1, ..., c_5, where `energies` (6,) gets -d ln L/ds. Returns the estimated error
+    in units of the tolerance (-1 if Newton failed) and the field evaluations.
+    """
+    neurons, width = theta.shape
+    samples, kinds = seen.shape[1], EIGENVALUES.shape[0]
+    g0, g = np.empty((seen.shape[0], width - 1)), np.empty((seen.shape[0], width - 1))
+    slope0, fields = np.empty_like(theta), np.empty((STAGES, neurons, width))
+    curvature, other, ones = np.empty(samples), np.empty(samples), np.ones(samples)
+    log_losses[0], energies[0] = rescaled_velocity(theta, group, seen, y, loss, train, slope0, g0, pulls[0], curvature)
+    couplings = np.empty((kinds, samples, samples), dtype=np.complex128)
+    for q in range(kinds):
+        couplings[q] = _sample_coupling(EIGENVALUES[q] / h, theta, group, seen, g0, pulls[0], curvature, train)
+
+    right, update = np.empty((neurons, width), dtype=np.complex128), np.empty((neurons, width), dtype=np.complex128)
+    previous, evaluations, converged = -1.0, 1, False
+    for iteration in range(NEWTON_MAX + 1):
+        for s in range(STAGES):
+            log_losses[s + 1], energies[s + 1] = rescaled_velocity(
+                theta + stages[s], group, seen, y, loss, train, fields[s], g, pulls[s + 1], other
+            )
+        evaluations += STAGES
+        if converged:
+            break
+        if iteration == NEWTON_MAX:
+            return -1.0, evaluations
+        step = np.zeros((STAGES, neurons, width))
+        for q in range(kinds):
+            mu = EIGENVALUES[q] / h
+            right[:] = 0.0
+            for s in range(STAGES):
+                right += BACK[q, s] * (fields[s] - mu * stages[s])
+            _solve(mu, theta, group, seen, g0, ones, train, couplings[q], right, update)
+            twice = 1.0 if q == 0 else 2.0
+            for s in range(STAGES):
+                step[s] += twice * (VECTORS[s, q] * update).real
+        largest = 0.0
+        for s in range(STAGES):
+            largest = max(largest, _relative_size(step[s], size))
+        stages += step
+        rate = largest / previous if previous > 0.0 else 0.0
+        if not np.isfinite(largest) or (rate > 0.9 and iteration > 2 and largest > 100.0 * ROUNDING):
+            return -1.0, evaluations
+        # what is left after this update is about rate/(1 - rate) of it
+        left = largest if previous < 0.0 else largest * min(1.0, rate / max(1e-3, 1.0 - rate))
+        previous = largest
+        converged = left <= max(NEWTON_TOLERANCE * rtol, ROUNDING)
+
+    mu = EIGENVALUES[0] / h
+    right[:] = slope0
+    for s in range(STAGES):
+        right += ERROR[s] * mu * stages[s]
+    _solve(mu, theta, group, seen, g0, ones, train, couplings[0], right, update)
+    return _relative_size(update.real, size) / rtol, evaluations
+
+
+@numba.njit(cache=True, nogil=True)
+def _relative_size(change: Array, size: Array) -> float:
+    """Root mean square of change (neurons, inputs + 1) over its entries, each in units of its neuron's size."""
+    total = 0.0
+    for e in range(change.shape[0]):
+        for j in range(change.shape[1]):
+            total += (change[e, j] / size[e]) ** 2
+    return float(np.sqrt(total / change.size))
+
+
+@numba.njit(cache=True, nogil=True)
+def log_integral(values: Array, end: float) -> float:
+    """ln of the integral from 0 to `end` of e^p, p the (rising) polynomial through `values` (6,) at the step's nodes.
+
+    Panels are taken from the end backwards, over each of which p rises by at most PANEL; those that lie NEGLIGIBLE below
+    the end do not count.
+    """
+    highest = value_at(values, end)
+    total, high, top = -np.inf, end, highest
+    while high > 0.0 and top > highest - NEGLIGIBLE:
+        low = 0.0
+        if values[0] < top - PANEL:
+            above = high
+            for _ in range(60):
+                middle = 0.5 * (low + above)
+                if value_at(values, middle) < top - PANEL:
+                    low = middle
+                else:
+                    above = middle
+        panel = 0.0
+        for j in range(GAUSS.shape[0]):
+            panel += GAUSS_WEIGHTS[j] * np.exp(value_at(values, low + (high - low) * GAUSS[j]) - top)
+        total = np.logaddexp(total, top + np.log((high - low) * panel))
+        high = low
+        top = value_at(values, low)
+    return float(total)

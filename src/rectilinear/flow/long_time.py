@@ -1,0 +1,351 @@
+"""Classification to times like 10^10,000,000: the kink-exact flow in rescaled time, d theta/ds = -grad ln L, dt/ds = 1/L.
+
+Kinks and sliding depend only on ratios of pulls, so they are decided as in ordinary time. Where the loss goes to zero, ln(1/L)
+grows exponentially with s if both layers train, and linearly if one does; steps in s grow accordingly.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..dataset import Dataset
+from ..errors import FlowError, InputError
+from ..long_trajectory import LongTrajectory
+from ..network import Network, Weights
+from ..problem import Problem
+from ..trajectory import Audit, Status
+from .audit import audit_run
+from .interpolation import basis_at, integral_weights
+from .kink_engine import KinkEngine
+from .long_kernels import log_integral, normalised_pulls, rescaled_step
+from .radau import STAGES
+from .watch import Watch, provenance
+
+Array = NDArray[np.float64]
+
+UNTIL = "direction converges"
+LN10 = float(np.log(10.0))
+SAME_SPAN = 1e-12  # singular values of the data below this share of the largest are rounding
+AT_REST = 1e-12  # relative change of every neuron over as long as the run has taken; below it the flow has ended
+LONGEST = 1e300  # of s: beyond it the loss has settled at a positive value while weights still grow
+FIRST_LOOK, LOOK_RATIO = 4.0, 4.0  # log10 t at which directions are first compared, and how much later again
+LAST_LOOK = 1e9  # log10 t at which margins lose the digits that tell samples apart
+
+
+class Span:
+    """The problem in coordinates of the span of its samples: exact, as neurons move only within it.
+
+    With orthonormal rows B of the span, w = (w B^T) B + rest and the rest never changes.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        x = problem.x
+        _, sizes, rows = np.linalg.svd(x, full_matrices=False)
+        self.basis = rows[sizes > SAME_SPAN * sizes[0]]
+        if len(self.basis) == x.shape[1]:
+            self.basis = np.eye(len(self.basis))  # nothing to leave out: keep the coordinates
+        first, second = problem.weights
+        inside = first @ self.basis.T
+        self.rest = first - inside @ self.basis
+        network = Network(
+            len(self.basis), problem.network.widths, problem.network.alpha, trainable=problem.network.trainable
+        )
+        self.problem = Problem(Dataset(x @ self.basis.T, problem.y), network, (inside, second), problem.loss)
+
+    def full(self, theta: Array) -> Weights:
+        """Weights of the given problem from (neurons, span + 1)."""
+        return theta[:, :-1] @ self.basis + self.rest, theta[:, -1:].T
+
+
+class LongEngine(KinkEngine):
+    """The kink-exact engine in rescaled time: its `t` is s, its objective ln L, its energy the fall of ln L."""
+
+    name = "kink-exact, rescaled time"
+
+    def __init__(self, problem: Problem, rtol: float) -> None:
+        self.log_t = -np.inf
+        super().__init__(problem, rtol)
+        self.stamped = 0
+        self._restamp(lambda s: -np.inf)
+
+    # ------------------------------------------------------------------ the rescaled field
+
+    def _normalised(self, theta: Array) -> tuple[Array, float]:
+        problem, samples = self.problem, len(self.problem.y)
+        pull = np.empty(samples)
+        outputs = problem.output((theta[:, :-1], theta[:, -1:].T))
+        log_loss = normalised_pulls(problem.loss.code, problem.y, outputs, pull, np.empty(samples))
+        return pull, log_loss
+
+    def _pulls(self, theta: Array) -> Array:
+        return self._normalised(theta)[0]
+
+    def _log_loss(self, theta: Array) -> float:
+        return self._normalised(theta)[1]
+
+    def _try(self, h: float, guess: Array) -> bool:
+        self.steps += 1
+        groups, problem = self.groups, self.problem
+        self.stages, self.energies, self.log_losses = guess, np.empty(STAGES + 1), np.empty(STAGES + 1)
+        self.pulls = np.empty((STAGES + 1, len(problem.y)))
+        sizes = np.maximum(np.linalg.norm(groups.carried, axis=1), np.finfo(float).tiny)
+        self.error, evaluations = rescaled_step(
+            groups.carried, groups.group, groups.seen, problem.y, problem.loss.code, self.train,
+            sizes, self.rtol, h, self.stages, self.energies, self.log_losses, self.pulls,
+        )  # fmt: skip
+        self.evaluations += evaluations
+        self.objective = float(self.log_losses[-1])
+        self.h = h
+        return self.error >= 0.0
+
+    def _stand_still(self) -> None:
+        super()._stand_still()
+        self.log_losses[:] = self.log_losses[0]
+
+    def _shorten(self, h: float, factor: float) -> bool:
+        if h < 1e-14 * self.t or h == 0.0:
+            raise FlowError(
+                f"the step shrank to nothing at t = 10^{self.log_t / LN10:.6g} after {self.steps} steps; "
+                f"loosen rtol (now {self.rtol:g})."
+            )
+        return super()._shorten(h, factor)
+
+    # ------------------------------------------------------------------ time
+
+    def _log_t_at(self, u: float) -> float:
+        """ln t at the share u of the step."""
+        if self.h == 0.0 or u == 0.0:
+            return self.log_t
+        step = log_integral(-self.log_losses, u)
+        return float(np.logaddexp(self.log_t, np.log(self.h) + step))
+
+    @property
+    def log_step_end(self) -> float:
+        return self._log_t_at(1.0)
+
+    def share_of(self, log_t: float) -> float:
+        """The share u of the step at which ln t is reached."""
+        low, high = 0.0, 1.0
+        while high - low > 1e-15:
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if self._log_t_at(middle) < log_t else (low, middle)
+        return high
+
+    def at_share(self, u: float) -> tuple[Array, float, float]:
+        """Neurons (neurons, inputs + 1), ln L, and the fall of ln L as the integral of |grad ln L|^2, within the step."""
+        carried = self.groups.carried + np.einsum("j,jek->ek", basis_at(u)[1:], self.stages)
+        theta = self.groups.neurons(carried)
+        return theta, self._log_loss(theta), self.energy + self.h * float(integral_weights(u) @ self.energies[1:])
+
+    def here(self) -> tuple[Array, float, float]:
+        theta = self.groups.neurons(self.groups.carried)
+        return theta, self._log_loss(theta), self.energy
+
+    def commit(self) -> tuple[float, float]:
+        began, length = self.t, self.h
+        self._restamp(lambda s: self._log_t_at((s - began) / length if length else 0.0))
+        self.log_t = self.log_step_end
+        result = super().commit()
+        self._restamp(lambda s: self.log_t)
+        return result
+
+    def _restamp(self, log_t: Callable[[float], float]) -> None:
+        """Give the events noted since the last call their log10 t, which the decisions noted with their s."""
+        log = self.decisions.log
+        for k in range(self.stamped, len(log)):
+            log[k] = (log_t(log[k][0]) / LN10, *log[k][1:])
+        self.stamped = len(log)
+
+    def at_rest(self) -> bool:
+        """Whether nothing moves any more: no neuron is driven, or none changes by its own size in a very long time."""
+        carried = self.groups.carried
+        if not len(carried):
+            return True
+        sizes = np.maximum(np.linalg.norm(carried, axis=1), np.finfo(float).tiny)
+        if self._guess is None:  # no step since the last event
+            return False
+        length, stages = self._guess
+        return bool(np.max(np.linalg.norm(stages[-1], axis=1) / sizes) * self.t / length < AT_REST)
+
+
+def simulate_long(
+    problem: Problem,
+    log10_times: ArrayLike | None,
+    until: str | None,
+    *,
+    rtol: float,
+    watch: Watch,
+    direction_tolerance: float,
+) -> LongTrajectory:
+    """Gradient flow at t = 10^log10_times, or on and on `until` its direction converges; `simulate` has the details."""
+    asked = _check(problem, log10_times, until, direction_tolerance)
+    span = Span(problem)
+    engine = LongEngine(span.problem, rtol)
+    record = LongRecord(problem, span)
+    looks = Looks(span.problem, direction_tolerance) if until else None
+    status = _drive(engine, record, asked, watch, looks)
+    made = provenance(engine.name, rtol=rtol, **({"until": until} if until else {}))
+    return record.trajectory(status, engine, watch, made, looks)
+
+
+def _check(problem: Problem, log10_times: ArrayLike | None, until: str | None, tolerance: float) -> Array:
+    if until is not None and until != UNTIL:
+        raise InputError(f"until must be None or {UNTIL!r}, found {until!r}.")
+    if not 0.0 < tolerance < 1.0:
+        raise InputError(f"direction_tolerance must lie between 0 and 1, found {tolerance!r}.")
+    if not problem.loss.is_classification:
+        raise InputError(
+            f"log10_times and until need a loss that can go to zero for ever (logistic or exponential), found {problem.loss}; "
+            "use times."
+        )
+    if problem.network.layers != 2:
+        raise InputError(
+            f"log10_times and until need a two-layer network, found {problem.network.layers} layers; use times."
+        )
+    if problem.l2:
+        raise InputError(f"log10_times and until need l2 = 0, found {problem.l2:g}: weights then stay bounded; use times.")
+    if log10_times is None:
+        return np.array([])
+    try:
+        asked = np.atleast_1d(np.asarray(log10_times, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"log10_times must be numbers ({error}).") from error
+    rising = asked.ndim == 1 and asked.size > 0 and bool((asked[:-1] < asked[1:]).all())
+    if not rising or np.isnan(asked).any() or asked[-1] > LAST_LOOK or not np.isfinite(asked[-1]):
+        raise InputError(
+            f"log10_times must be strictly rising numbers up to {LAST_LOOK:g} (-inf is the start), "
+            f"found {np.array2string(asked, threshold=6, edgeitems=3)}."
+        )
+    return asked
+
+
+class Looks:
+    """Directions theta/|theta| at log10 t = 4, 16, 64, ...: where an angle falls like (ln t)^(-1/2), the change from a quarter
+    of log10 t to all of it is what is still to come."""
+
+    def __init__(self, problem: Problem, tolerance: float) -> None:
+        self.problem, self.tolerance = problem, tolerance
+        self.train = np.array(problem.network.trainable_layers)
+        self.next = FIRST_LOOK
+        self.before: Array | None = None
+        self.change: float | None = None
+        self.converged = False
+
+    @property
+    def open(self) -> bool:
+        """Whether there is still something to look for."""
+        return not self.converged and self.next <= LAST_LOOK
+
+    def look(self, theta: Array) -> None:
+        moving = np.concatenate([theta[:, :-1].ravel() * self.train[0], theta[:, -1] * self.train[1]])
+        now = moving / np.linalg.norm(moving)
+        if self.before is not None:
+            self.change = float(np.linalg.norm(now - self.before))
+        self.before = now
+        self.next *= LOOK_RATIO
+        margins = self.problem.y * self.problem.output((theta[:, :-1], theta[:, -1:].T))
+        separated = bool(margins.min() > 0)
+        self.converged = separated and self.change is not None and self.change < self.tolerance
+
+
+class LongRecord:
+    """The states kept along a run."""
+
+    def __init__(self, problem: Problem, span: Span) -> None:
+        self.problem, self.span = problem, span
+        self.log10_times: list[float] = []
+        self.states: list[tuple[Array, float, float]] = []
+
+    def keep(self, log10_t: float, state: tuple[Array, float, float]) -> None:
+        self.log10_times.append(log10_t)
+        self.states.append(state)
+
+    def trajectory(
+        self, status: Status, engine: LongEngine, watch: Watch, made: dict[str, object], looks: Looks | None
+    ) -> LongTrajectory:
+        log10_times = np.array(self.log10_times)
+        full = [self.span.full(theta) for theta, _, _ in self.states]
+        shapes = self.problem.network.shapes
+        weights = tuple(np.array([layers[k] for layers in full]).reshape(-1, *shapes[k]) for k in range(2))
+        log_loss = np.array([log for _, log, _ in self.states])
+        with np.errstate(over="ignore"):
+            times = np.power(10.0, log10_times)
+        loss = np.exp(log_loss)
+        return LongTrajectory(
+            problem=self.problem,
+            times=times,
+            loss=loss,
+            weights=weights,
+            status=status,
+            audit=self._audit(log_loss, weights),
+            statistics={**engine.statistics(), "seconds": time.perf_counter() - watch.began},
+            provenance=made,
+            events=engine.events(),
+            log10_times=log10_times,
+            log_loss=log_loss,
+            direction_change=looks.change if looks else None,
+        )
+
+    def _audit(self, log_loss: Array, weights: tuple[Array, ...]) -> Audit:
+        """As for ordinary runs; the energy residual compares the fall of ln L with the integral of |grad ln L|^2 ds."""
+        audit = audit_run(self.problem, np.zeros(len(log_loss)), np.exp(log_loss), weights, None)
+        start = float(np.log(self.problem.data_loss(self.problem.weights)))
+        energy = np.array([energy for _, _, energy in self.states])
+        fall = start - log_loss
+        residual = float(np.max(np.abs(fall - energy) / np.maximum(1.0, np.abs(fall)), initial=0.0))
+        return replace(audit, energy_residual=residual)
+
+
+def _drive(engine: LongEngine, record: LongRecord, asked: Array, watch: Watch, looks: Looks | None) -> Status:
+    """Step until the last time or a reason to stop; keep the states at the asked times (else at the looks), and the last one."""
+    left = list(asked[::-1])
+    if left and left[-1] == -np.inf:
+        record.keep(left.pop(), engine.here())
+    status = None
+    try:
+        while status is None and (looks.open if looks else left):
+            reached = max(0.0, engine.log_t / LN10)
+            status = watch.over_budget(reached / (asked[-1] if left else LAST_LOOK), f"t = 10^{reached:.4g}")
+            if engine.at_rest():
+                while left:
+                    record.keep(left.pop(), engine.here())
+                status = Status.STATIONARY if looks else Status.FINISHED
+            elif engine.attempt(LONGEST):
+                _look_into(engine, record, left, looks)
+                engine.commit()
+                if engine.t >= LONGEST:
+                    raise FlowError(
+                        f"the loss settles at {np.exp(engine.objective):.3g} while weights still grow, so that t = 10^"
+                        f"{engine.log_t / LN10:.4g} is the last that can be reached; ask for earlier log10_times."
+                    )
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+    reached = engine.log_t / LN10
+    if status not in (None, Status.FINISHED) and (not record.log10_times or reached > record.log10_times[-1]):
+        record.keep(reached, engine.here())
+    return status or Status.FINISHED
+
+
+def _look_into(engine: LongEngine, record: LongRecord, left: list[float], looks: Looks | None) -> None:
+    """Keep the asked times within the step just made, and compare directions where they are due."""
+    end = engine.log_step_end / LN10
+    every_look = looks is not None and not left
+    while True:
+        due = min(left[-1] if left else np.inf, looks.next if looks and looks.open else np.inf)
+        if due > end:
+            return
+        state = engine.at_share(engine.share_of(due * LN10))
+        looked = looks is not None and looks.open and due == looks.next
+        if looks is not None and looked:
+            looks.look(state[0])
+        if left and due == left[-1]:
+            record.keep(left.pop(), state)
+        elif looks is not None and (every_look or not looks.open):
+            record.keep(due, state)
+        if looks is not None and not looks.open:
+            left.clear()
