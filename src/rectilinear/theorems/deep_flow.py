@@ -101,9 +101,9 @@ def _limit(problem: Problem, start: DeepStructure) -> tuple[float, Array]:
     layers = len(start.norms)
     v0 = start.u * blocks(layers, start.alpha).gain ** (1 / layers)
     values, vectors = np.linalg.eigh(problem.data.covariance)
-    seen = vectors[:, values > NULL_INPUTS * values[-1]]
+    null = vectors[:, values <= NULL_INPUTS * values[-1]]
     fit = np.linalg.lstsq(problem.data.x, problem.data.y, rcond=None)[0]
-    unseen = v0 * (start.r - seen @ (seen.T @ start.r))
+    unseen = v0 * null @ (null.T @ start.r)
     size, rest = float(fit @ fit), float(unseen @ unseen)
     # v^2 lies between |w*|^{2/L} and |w*|^{2/L} + |n|^2: at the upper end v^{2L} >= |w*|^2 + |n|^2 v^{2L-2}
     low = size ** (1 / layers)

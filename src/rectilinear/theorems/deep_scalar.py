@@ -30,7 +30,7 @@ def time_to_reach(v: float, v0: float, layers: int, s: float, lam: float) -> flo
         L > 2:  v^{2-L} 2F1(1, (2-L)/L; 2/L; x^L) / (s (2-L))
 
     >>> round(time_to_reach(0.9, 1e-2, layers=3, s=1.0, lam=1.0), 6)
-    99.982061
+    99.537764
     """
     _check(layers, s, lam, v, v0)
     return _antiderivative(v, layers, s, lam) - _antiderivative(v0, layers, s, lam)

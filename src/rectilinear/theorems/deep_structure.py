@@ -1,12 +1,13 @@
 """The rank-one and rank-two weights of deep networks: Eqs. 39 to 41 and Conjecture 11 of Zhang et al., found and built.
 
-With unit vectors r (d,) and r_l (h_l,) whose positive and negative entries have equal norms, and one norm u of all layers,
+With unit vectors r (d,) and r_l (h_l,), whose positive and negative entries have equal norms, and one norm u of all layers,
 
     W_1 = u r_1 r^T,   W_l = u [[p_l r_l+ r_{l-1}+^T, q_l r_l+ r_{l-1}-^T], [q_l r_l- r_{l-1}+^T, p_l r_l- r_{l-1}-^T]],
     W_L = u r_{L-1}^T,   p_l^2 + q_l^2 = 2,
 
 where neurons are sorted by the sign of r_l. ReLU has (p, q) = (sqrt 2, 0), Eq. 40: rank two, no negative entries; a linear
-network has (1, 1), Eq. 39: rank one. In between the gradient is parallel to the weights for one q_l / p_l, see `blocks`.
+network has (1, 1), Eq. 39: rank one, and needs no equal norms. In between the gradient is parallel to the weights for one
+q_l / p_l only, see `blocks`.
 """
 
 from __future__ import annotations
@@ -104,8 +105,8 @@ class DeepStructure:
 
     @property
     def distance(self) -> float:
-        """The largest of `distances` and `halves`; 0 on the structure."""
-        return max(*self.distances, *self.halves)
+        """The largest of `distances` and, unless the network is linear, of `halves`; 0 on the structure."""
+        return max(*self.distances, *(self.halves if self.alpha < 1 else ()))
 
     @property
     def orders(self) -> tuple[Indices, ...]:
