@@ -1,4 +1,4 @@
-"""Deep networks on the structure of Eqs. 39 and 40: detection, the reduced flow, closed time courses, and what breaks them."""
+"""Deep networks on the structure of Eqs. 39 and 40: detection, reduced flow, closed time courses, and what breaks them."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ VISIBLE = 1e-2  # relative loss error at which prediction and training have part
 TIMES = np.linspace(0.0, 30.0, 16)
 WIDTHS = (6, 9, 5, 7)
 DIRECTION = (1.0, 0.3, -0.5, 0.2)
+TILT = np.array([0.0, 0.1, 0.0, 0.0])
 
 
 def network(layers: int, alpha: float = 0.0) -> rl.Network:
@@ -199,7 +200,7 @@ def test_decay_is_doubled_in_the_linear_twin() -> None:
 @pytest.mark.parametrize("layers", [3, 4])
 def test_the_limit_is_least_squares(layers: int) -> None:
     problem = aligned_problem(layers)
-    towards = aligned_deep_weights(problem.network, r=problem.data.correlation + [0.0, 0.1, 0.0, 0.0], u=0.6, seed=0)
+    towards = aligned_deep_weights(problem.network, r=problem.data.correlation + TILT, u=0.6, seed=0)
     problem = problem.with_weights(towards)
     prediction = predict(problem, [0.0, 2000.0, np.inf])
     fit = np.linalg.lstsq(problem.data.x, problem.y, rcond=None)[0]
@@ -308,9 +309,8 @@ def test_without_an_odd_target_prediction_and_simulation_part() -> None:
 
 def test_off_the_structure_prediction_and_simulation_part() -> None:
     problem = aligned_problem(3)
-    away = tuple(
-        layer + 0.1 * np.random.default_rng(k).standard_normal(layer.shape) for k, layer in enumerate(problem.weights)
-    )
+    rng = np.random.default_rng(0)
+    away = tuple(layer + 0.1 * rng.standard_normal(layer.shape) for layer in problem.weights)
     names, error = parted(problem.with_weights(away))
     assert names == ["deep_aligned_start"]
     assert error > VISIBLE
@@ -320,7 +320,7 @@ def test_off_the_structure_prediction_and_simulation_part() -> None:
 def test_the_structure_attracts_only_while_the_norm_grows(side: float) -> None:
     """Weights 1e-4 off the structure come back to it if r . g >= 0, and leave it if the start points away from beta."""
     problem = aligned_problem(3)
-    r = side * problem.data.correlation + [0.0, 0.1, 0.0, 0.0]
+    r = side * problem.data.correlation + TILT
     exact = aligned_deep_weights(problem.network, r=r, u=0.6, seed=0)
     noise = [np.random.default_rng(k).standard_normal(layer.shape) for k, layer in enumerate(exact)]
     near = tuple(layer + 1e-4 * part for layer, part in zip(exact, noise, strict=True))
@@ -369,7 +369,7 @@ def test_refused_structures() -> None:
 
 
 def check_figure_3(relu: rl.Trajectory, linear: rl.Trajectory, negative: float, pair: float) -> None:
-    """The paper's picture: first and last layers rank one, the second rank two with equal singular values and no negatives."""
+    """The paper's picture: outer layers rank one, the second rank two with equal singular values and nothing negative."""
     assert relu.loss[-1] < 1e-6
     assert linear.loss[-1] < 1e-6
     found, straight = deep_structure(relu.final, 0.0), deep_structure(linear.final, 1.0)
@@ -380,8 +380,7 @@ def check_figure_3(relu: rl.Trajectory, linear: rl.Trajectory, negative: float, 
     assert found.singular_values[1][1] / found.singular_values[1][0] > pair
     assert max(straight.beyond_rank) < 0.01
     assert 0.4 < straight.negative[1] < 0.6  # about half of the entries, zero in the ReLU network
-    positive_map = (found.r @ straight.r) > 0.999
-    assert positive_map
+    assert found.r @ straight.r > 0.999
 
 
 def test_small_random_weights_form_the_structure() -> None:
