@@ -1,7 +1,8 @@
-"""The command line: `rectilinear simulate`, `rectilinear descend`, `rectilinear datasets`.
+"""The command line: `rectilinear simulate`, `rectilinear descend`, `rectilinear datasets`, `rectilinear reproduce`.
 
-Exit codes: 0 the run ended as asked, 1 it could not go on (it chatters or diverged), 2 something cannot be used as it is,
-130 it was interrupted. A run that ends early is printed, saved and drawn like any other.
+Exit codes: 0 the run ended as asked, 1 it could not go on (it chatters or diverged) or a claim got another verdict than the
+recorded one, 2 something cannot be used as it is, 130 it was interrupted. A run that ends early is printed, saved and drawn
+like any other.
 """
 
 from __future__ import annotations
@@ -163,6 +164,27 @@ def datasets_command(as_json: bool) -> None:
     click.echo("\nWhat they promise:")
     for promise, meaning in datasets.PROMISES.items():
         click.echo(f"  {promise:<22} {meaning}")
+
+
+@main.command("reproduce")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--full", is_flag=True, help="Use the papers' sizes and many seeds: up to half an hour.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("out"), help="Folder for the page, figures and numbers."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the ledger as JSON instead of a line for each claim.")
+@click.option("--quiet", is_flag=True, help="Print nothing.")
+def reproduce_command(names: tuple[str, ...], full: bool, out: Path, as_json: bool, quiet: bool) -> None:
+    """Check what the papers state, claim by claim, or the named claims only; write figures, numbers and report.html."""
+    from .reproduce import Announcer, named_claims, reproduce
+
+    with Announcer(silent=quiet or as_json) as announce:
+        ledger = reproduce(named_claims(names), out, full, announce)
+    if as_json:
+        click.echo(ledger.to_json())
+    elif not quiet:
+        click.echo(f"{ledger}\n{out / 'report.html'}")
+    sys.exit(1 if ledger.surprises else 0)
 
 
 def _promises(name: str) -> list[str] | None:

@@ -1,0 +1,5 @@
+"""Self-contained HTML pages: text, tables and figures in one file that needs neither network nor neighbours."""
+
+from .html import badge, document, figure, table, tag
+
+__all__ = ["badge", "document", "figure", "table", "tag"]

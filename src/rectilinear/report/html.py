@@ -1,0 +1,62 @@
+"""The few pieces of HTML that pages are made of; texts are escaped, pieces made here are not escaped again."""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+STYLE = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
+
+
+class Html(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+def tag(name: str, *contents: str, **attributes: str) -> Html:
+    """An element; `class_` stands for the attribute class.
+
+    >>> tag("p", "1 < 2", tag("b", "!"), class_="note")
+    '<p class="note">1 &lt; 2<b>!</b></p>'
+    """
+    shown = "".join(f' {key.rstrip("_")}="{html.escape(value)}"' for key, value in attributes.items())
+    return Html(f"<{name}{shown}>{''.join(map(_escaped, contents))}</{name}>")
+
+
+def badge(text: str) -> Html:
+    """A small coloured label; the style sheet knows the colours by the text."""
+    return tag("span", text, class_=f"badge {text}")
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], class_: str = "") -> Html:
+    """A table; on narrow screens each cell shows its column's name."""
+    head = tag("tr", *(tag("th", cell) for cell in header))
+    body = [
+        tag("tr", *(tag("td", cell, **{"data-label": name}) for name, cell in zip(header, row, strict=True))) for row in rows
+    ]
+    return tag("table", tag("thead", head), tag("tbody", *body), class_=class_)
+
+
+def figure(path: Path, caption: str) -> Html:
+    """A PNG file as an image within the page."""
+    data = base64.b64encode(path.read_bytes()).decode()
+    image = Html(f'<img src="data:image/png;base64,{data}" alt="{html.escape(caption)}">')
+    return tag("figure", image, tag("figcaption", caption), id=f"figure-{path.stem}")
+
+
+def document(title: str, *contents: str) -> str:
+    """A whole page."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<link rel="icon" href="data:,">'
+        f"<title>{html.escape(title)}</title><style>{STYLE}</style></head>\n"
+        f"<body><main>{''.join(map(_escaped, contents))}</main></body></html>\n"
+    )
+
+
+def _escaped(text: str) -> str:
+    return text if isinstance(text, Html) else html.escape(text)

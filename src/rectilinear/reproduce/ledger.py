@@ -1,0 +1,224 @@
+"""The ledger: run claims one after the other, keep what is done, go on after failures, write numbers, figures and page."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from ..errors import FileError
+from .claim import Claim, Evidence, Measurement, Verdict
+
+Progress = Callable[["Entry | None", Claim, int, int], None]  # (entry once done, claim, its number, of how many)
+
+PACKAGES = ("rectilinear", "numpy", "scipy", "numba", "matplotlib")
+RESOLUTION = 200  # dots per inch of the PNG figures
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A row of the ledger: a claim, its verdict, and what was measured. `captions` maps names of figures to captions."""
+
+    claim: Claim
+    verdict: Verdict
+    measurements: tuple[Measurement, ...]
+    settings: Mapping[str, Any]
+    captions: Mapping[str, str]
+    remark: str
+    seconds: float
+
+    @property
+    def as_recorded(self) -> bool:
+        return self.verdict is self.claim.recorded
+
+    @property
+    def headline(self) -> str:
+        """The number that decided: the first that misses its threshold, else the first with one; the error of a failure."""
+        judging = [measurement for measurement in self.measurements if measurement.judges]
+        missing = [measurement for measurement in judging if not measurement.holds]
+        return str((missing or judging)[0]) if judging else self.remark
+
+    def to_json(self) -> dict[str, Any]:
+        """All but the seconds, so that two runs with the same seeds give the same text."""
+        claim = self.claim
+        return {
+            "name": claim.name,
+            "paper": claim.paper,
+            "source": claim.source,
+            "statement": claim.statement,
+            "verdict": self.verdict.value,
+            "recorded": claim.recorded.value,
+            "measurements": [measurement.to_json() for measurement in self.measurements],
+            "settings": dict(self.settings),
+            "captions": dict(self.captions),
+            "remark": self.remark,
+        }
+
+    @classmethod
+    def from_json(cls, claim: Claim, values: Mapping[str, Any], seconds: float) -> Entry:
+        return cls(
+            claim,
+            Verdict(values["verdict"]),
+            tuple(Measurement.from_json(measurement) for measurement in values["measurements"]),
+            values["settings"],
+            values["captions"],
+            values["remark"],
+            seconds,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Ledger:
+    """The rows of a run, in the order of the claims."""
+
+    entries: tuple[Entry, ...]
+    full: bool
+
+    @property
+    def surprises(self) -> tuple[Entry, ...]:
+        """The rows whose verdict is not the recorded one."""
+        return tuple(entry for entry in self.entries if not entry.as_recorded)
+
+    @property
+    def counts(self) -> dict[Verdict, int]:
+        """How often each verdict was given, those that were not left out."""
+        counts = Counter(entry.verdict for entry in self.entries)
+        return {verdict: counts[verdict] for verdict in Verdict if counts[verdict]}
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{count} {verdict.value}" for verdict, count in self.counts.items())
+        surprises = ", ".join(f"{entry.claim.name} (recorded: {entry.claim.recorded.value})" for entry in self.surprises)
+        return f"{len(self.entries)} claims: {counts}" + (f"\nnot as recorded: {surprises}" if surprises else "")
+
+    def to_json(self) -> str:
+        return json.dumps(
+            {
+                "full": self.full,
+                "versions": versions(),
+                "counts": {verdict.value: count for verdict, count in self.counts.items()},
+                "claims": [entry.to_json() for entry in self.entries],
+            },
+            indent=1,
+            ensure_ascii=False,
+        )
+
+
+def reproduce(claims: Sequence[Claim], out: Path, full: bool = False, progress: Progress | None = None) -> Ledger:
+    """Check the claims and write ledger.json, figures (PNG and PDF), numbers (netCDF) and report.html into `out`.
+
+    What was measured is kept in `out`/claims: an interrupted run goes on where it was, and claims are measured again only
+    when the package or the size changed. A check that raises becomes a row with the verdict `failed` and is not kept.
+    """
+    from .page import report
+
+    store = Store(out, full)
+    entries = []
+    for number, claim in enumerate(claims, 1):
+        entry = store.kept(claim)
+        if entry is None:
+            if progress:
+                progress(None, claim, number, len(claims))
+            entry = _measure(claim, store)
+        if progress:
+            progress(entry, claim, number, len(claims))
+        entries.append(entry)
+    ledger = Ledger(tuple(entries), full)
+    store.write("ledger.json", ledger.to_json())
+    store.write("report.html", report(ledger, out))
+    return ledger
+
+
+def _measure(claim: Claim, store: Store) -> Entry:
+    began = time.perf_counter()
+    try:
+        evidence = claim.check(store.full)
+        store.save_results(claim, evidence)
+    except Exception as error:  # a broken check must not take the others with it
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        what = f"{type(error).__name__} in {Path(where.filename).name}, line {where.lineno}: {error}"
+        return Entry(claim, Verdict.FAILED, (), {}, {}, what, time.perf_counter() - began)
+    entry = Entry(
+        claim,
+        evidence.verdict,
+        evidence.measurements,
+        evidence.settings,
+        {picture.name: picture.caption for picture in evidence.pictures},
+        " ".join(text for text in (evidence.remark, evidence.open_question) if text),
+        time.perf_counter() - began,
+    )
+    store.keep(entry)
+    return entry
+
+
+class Store:
+    """The folder of a run: what is written there, and what was kept from an earlier run of the same code."""
+
+    def __init__(self, out: Path, full: bool) -> None:
+        self.out, self.full = out, full
+        self.code = fingerprint(full)
+        try:
+            (out / "claims").mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FileError(f"{out}: the folder could not be made ({error}); choose another place.") from error
+
+    def kept(self, claim: Claim) -> Entry | None:
+        """The row measured before by the same code at the same size, with all its figures; None if there is none."""
+        try:
+            values = json.loads(self._file_of(claim).read_text())
+            if values["code"] != self.code:
+                return None
+            entry = Entry.from_json(claim, values["entry"], values["seconds"])
+        except (OSError, ValueError, LookupError, TypeError):
+            return None  # absent, or cut off while it was written
+        return entry if all((self.out / f"{name}.png").exists() for name in entry.captions) else None
+
+    def keep(self, entry: Entry) -> None:
+        values = {"code": self.code, "seconds": entry.seconds, "entry": entry.to_json()}
+        self.write(f"claims/{entry.claim.name}.json", json.dumps(values, indent=1, ensure_ascii=False))
+
+    def save_results(self, claim: Claim, evidence: Evidence) -> None:
+        """Figures as PNG and PDF, numbers as netCDF."""
+        for picture in evidence.pictures:
+            for kind in ("png", "pdf"):
+                dates = {"CreationDate": None} if kind == "pdf" else None  # so that the same figure is the same file
+                picture.figure.savefig(self.out / f"{picture.name}.{kind}", dpi=RESOLUTION, metadata=dates)
+        if evidence.numbers:
+            import xarray
+
+            attributes = {"claim": claim.statement, "source": claim.source, "settings": json.dumps(dict(evidence.settings))}
+            contents = xarray.Dataset(dict(evidence.numbers), attrs=attributes)
+            contents.to_netcdf(self.out / f"{claim.name}.nc", engine="h5netcdf")
+
+    def write(self, name: str, text: str) -> None:
+        path = self.out / name
+        partial = path.with_name(path.name + ".part")
+        try:
+            partial.write_text(text, encoding="utf-8")
+            partial.replace(path)  # an interrupted write never leaves half a file under the real name
+        except OSError as error:
+            raise FileError(f"{path}: it could not be written ({error}); choose another place.") from error
+
+    def _file_of(self, claim: Claim) -> Path:
+        return self.out / "claims" / f"{claim.name}.json"
+
+
+def versions() -> dict[str, str]:
+    return {"python": platform.python_version(), **{package: version(package) for package in PACKAGES}}
+
+
+def fingerprint(full: bool) -> str:
+    """A hash of the package's source, the versions it runs on and the size: equal if claims would give the same numbers."""
+    digest = hashlib.sha256(json.dumps([full, versions()]).encode())
+    package = Path(__file__).parents[1]
+    for path in sorted(package.rglob("*.py")):
+        digest.update(str(path.relative_to(package)).encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,37 @@
+"""The papers whose statements are checked."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Paper(NamedTuple):
+    authors: str
+    title: str
+    citation: str
+
+
+ZHANG, KOU, PHUONG_LAMPERT, SIMON = "zhang", "kou", "phuong_lampert", "simon"
+
+PAPERS: dict[str, Paper] = {
+    ZHANG: Paper(
+        "Zhang, Saxe and Latham",
+        "When Are Bias-Free ReLU Networks Effectively Linear Networks?",
+        "Y. Zhang, A. Saxe and P. E. Latham, arXiv:2406.12615. Numbers are those of version 1, version 3's in brackets.",
+    ),
+    KOU: Paper(
+        "Kou, Chen and Gu",
+        "Implicit Bias of Gradient Descent for Two-layer ReLU and Leaky ReLU Networks on Nearly-orthogonal Data",
+        "Y. Kou, Z. Chen and Q. Gu, NeurIPS 2023, arXiv:2310.18935.",
+    ),
+    PHUONG_LAMPERT: Paper(
+        "Phuong and Lampert",
+        "The Inductive Bias of ReLU Networks on Orthogonally Separable Data",
+        "M. Phuong and C. H. Lampert, ICLR 2021.",
+    ),
+    SIMON: Paper(
+        "Simon",
+        "Shallow bias-free ReLU networks and odd monomials",
+        "J. Simon, 2025, an observation outside of the three papers.",
+    ),
+}
