@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 Witness = tuple[int, ...] | tuple[float, ...] | str | None
@@ -33,13 +34,15 @@ class Finding:
         return f"{VERDICTS[self.holds]:<10} {self.name}: {self.sentence}"
 
     def to_json(self) -> dict[str, Any]:
-        """The finding as plain values; `from_json` reads them back."""
-        return dict(vars(self))
+        """The finding as plain values, infinite numbers as text, which JSON does not have; `from_json` reads them back."""
+        numbers = {name: getattr(self, name) for name in ("measured", "threshold")}
+        return {**vars(self), **{name: value if isfinite(value) else str(value) for name, value in numbers.items()}}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Finding:
         witness = values["witness"]
-        return cls(**{**values, "witness": tuple(witness) if isinstance(witness, list) else witness})
+        numbers = {name: float(values[name]) for name in ("measured", "threshold")}
+        return cls(**{**values, **numbers, "witness": tuple(witness) if isinstance(witness, list) else witness})
 
 
 def measured_finding(name: str, measured: float, threshold: float, sentence: str, witness: Witness = None) -> Finding:

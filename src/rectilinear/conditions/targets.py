@@ -75,18 +75,22 @@ def separable(data: Dataset) -> Finding:
 def orthogonally_separable(data: Dataset) -> Finding:
     """x_i . x_j > 0 within a class and <= 0 across classes (Phuong & Lampert); the witness is the worst pair.
 
-    `measured` is the largest violating cosine; it holds where no pair violates. Undecided for labels other than -1 and +1.
+    `measured` is the largest cosine across classes, or minus the smallest within one, whichever is larger; cosines within
+    `threshold` of zero count as zero. Undecided for labels other than -1 and +1.
+
+    >>> orthogonally_separable(Dataset([[1.0, 0.0], [1.0, 1.0], [-1.0, 0.0]], [1.0, 1.0, -1.0])).holds
+    True
     """
     if (undecided := _not_binary("orthogonally_separable", data)) is not None:
         return undecided
     units = data.x / np.linalg.norm(data.x, axis=1, keepdims=True)
-    excess, i, j = _largest_violation(units, data.y)
-    if excess < 0:
+    measured, i, j, holds = _worst_pair(units, data.y)
+    if holds:
         sentence = "samples of one class have positive products, samples of different classes none."
-        return Finding("orthogonally_separable", True, 0.0, 0.0, None, sentence)
+        return Finding("orthogonally_separable", True, measured, ROUNDING, (i, j), sentence)
     kind = "one class must have a positive" if data.y[i] == data.y[j] else "different classes must have no positive"
     sentence = f"samples of {kind} product, but the cosine of samples {i} and {j} is {units[i] @ units[j]:.3g}."
-    return Finding("orthogonally_separable", False, excess, 0.0, (i, j), sentence)
+    return Finding("orthogonally_separable", False, measured, ROUNDING, (i, j), sentence)
 
 
 def _not_binary(name: str, data: Dataset) -> Finding | None:
@@ -96,16 +100,19 @@ def _not_binary(name: str, data: Dataset) -> Finding | None:
     return Finding(name, None, np.nan, 0.0, None, f"it is defined for labels -1 and +1, found {strange[0]:g}.")
 
 
-def _largest_violation(units: Array, y: Array) -> tuple[float, int, int]:
-    """The pair that violates orthogonal separability most (excess >= 0), or a negative excess if none does."""
-    best = (-1.0, 0, 0)
+def _worst_pair(units: Array, y: Array) -> tuple[float, int, int, bool]:
+    """The largest of -cosine within a class and +cosine across classes, its pair, and whether no pair is at fault.
+
+    Within a class a cosine up to `ROUNDING` is at fault, across classes one beyond it.
+    """
+    worst, holds = (-np.inf, 0, 0), True
     rows = max(1, BLOCK // len(units))
     for start in range(0, len(units), rows):
         cosines = units[start : start + rows] @ units.T
         same = y[start : start + rows, None] == y[None, :]
-        excess = np.where(same, -cosines, np.where(cosines > 0, cosines, -1.0))
-        excess[same & (cosines > 0)] = -1.0
+        holds &= not np.where(same, cosines <= ROUNDING, cosines > ROUNDING).any()
+        excess = np.where(same, -cosines, cosines)
         i, j = (int(k) for k in np.unravel_index(np.argmax(excess), excess.shape))
-        if excess[i, j] > best[0]:
-            best = (float(excess[i, j]), start + i, j)
-    return best
+        if excess[i, j] > worst[0]:
+            worst = (float(excess[i, j]), start + i, j)
+    return *worst, holds

@@ -56,7 +56,8 @@ def _growth_integral(rate: float, fastest: float, t: Array) -> Array:
     """e^{-2 fastest t} int_0^t e^{2 rate t'} dt', for rate <= fastest."""
     if rate == 0.0:
         return np.asarray(t * np.exp(-2.0 * fastest * t))
-    return np.asarray((np.exp(2.0 * (rate - fastest) * t) - np.exp(-2.0 * fastest * t)) / (2.0 * rate))
+    lead = max(rate, 0.0)  # so that neither factor overflows, and a tiny rate loses no digits
+    return np.asarray(np.exp(2.0 * (lead - fastest) * t) * -np.expm1(-2.0 * abs(rate) * t) / (2.0 * abs(rate)))
 
 
 def hypotheses(problem: Problem) -> list[Finding]:

@@ -79,8 +79,7 @@ class TwoNeurons:
 
 
 def products(states: Array) -> tuple[Array, Array]:
-    both = states[:, :, :-1] * states[:, :, -1:]
-    return both[:, 0], both[:, 1]
+    return states[:, 0, :-1] * states[:, 0, -1:], states[:, 1, :-1] * states[:, 1, -1:]
 
 
 def two_neuron_run(problem: Problem, times: Array) -> TwoNeurons:
