@@ -106,12 +106,20 @@ def taking(options: tuple[Callable[[Command], Command], ...]) -> Callable[[Comma
 @taking(PROBLEM_OPTIONS)
 @click.option("--until", type=float, required=True, metavar="TIME", help="The last time.")
 @click.option("--points", type=int, default=101, help="Number of equally spaced times to keep, 0 and the last included.")
-@click.option("--rtol", type=float, default=1e-9, help="Relative tolerance.")
+@click.option(
+    "--rtol", type=float, default=None, help="Relative tolerance; by default 1e-9, for three layers and more 1e-6."
+)
 @click.option("--method", default="auto", help="How to step.")
 @click.option("--max-steps", type=int, help="Stop after that many steps and keep what there is.")
 @taking(OUTPUT_OPTIONS)
 def simulate_command(
-    until: float, points: int, rtol: float, method: str, max_steps: int | None, max_seconds: float | None, **shared: Any
+    until: float,
+    points: int,
+    rtol: float | None,
+    method: str,
+    max_steps: int | None,
+    max_seconds: float | None,
+    **shared: Any,
 ) -> None:
     """Follow gradient flow up to a time."""
     if not (math.isfinite(until) and until > 0):

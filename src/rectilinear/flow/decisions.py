@@ -63,10 +63,8 @@ class Decisions:
         for k, line in enumerate(touching):
             if after[line] == signs[line] and (signs[line] != 0 or t > 0.0):
                 continue  # turned back without crossing, or held as before
-            if after[line] == 0:
-                kind = Kind.PIN
-            else:
-                kind = Kind.RELEASE if signs[line] == 0 and t > 0.0 else Kind.CROSS
+            moved = Kind.RELEASE if signs[line] == 0 and t > 0.0 else Kind.CROSS
+            kind = Kind.PIN if after[line] == 0 else moved
             self.note(t, h, line, kind, verdict.below[k], verdict.above[k], verdict.multipliers[k])
         if t > 0.0 and not self.kinks.seen(after).any():
             self.note(t, h, -1, Kind.DEATH)

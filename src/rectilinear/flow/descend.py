@@ -43,22 +43,32 @@ def descend(
     status = Status.FINISHED
     watch = Watch(None, max_seconds, progress)
     done = 0
-    try:
-        for done in range(1, steps + 1):
-            field.velocity(theta, velocity)
-            theta += learning_rate * velocity
-            if done % record_every == 0:
-                if not np.isfinite(theta).all():
-                    status = Status.DIVERGED
+
+    def keep() -> bool:
+        """Keep the weights as they are now; False if they are no longer numbers."""
+        value = field.loss(theta)
+        if not np.isfinite(value) or not np.isfinite(theta).all():
+            return False
+        kept.append(theta.copy())
+        loss.append(value)
+        times.append(done * learning_rate)
+        return True
+
+    with np.errstate(over="ignore", invalid="ignore"):  # a learning rate that is too large ends in DIVERGED, said plainly
+        try:
+            for done in range(1, steps + 1):
+                field.velocity(theta, velocity)
+                theta += learning_rate * velocity
+                stop = watch.over_budget(done / steps, f"step {done}")
+                if (done % record_every == 0 or stop) and not keep():
+                    stop = Status.DIVERGED
+                if stop:
+                    status = stop
                     break
-                kept.append(theta.copy())
-                loss.append(field.loss(theta))
-                times.append(done * learning_rate)
-            if stop := watch.over_budget(done / steps, f"step {done}"):
-                status = stop
-                break
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+            if done * learning_rate > times[-1]:
+                keep()
     weights = unflatten(np.array(kept), problem.network.shapes)
     saved, losses = np.array(times), np.array(loss)
     return Trajectory(

@@ -25,6 +25,9 @@ STABILITY_BOUND = 6.1  # |h lambda| at which the method leaves its stability reg
 class ExplicitStepper:
     """Steps of y' = rhs(y), with local error below `rtol` of `size(y_old, y_new)`.
 
+    Kinks that are not located make the error estimate jump, and steps would shrink to nothing. So below `floor()` (a time) a
+    step is also accepted with a larger local error, up to `forgiven`; such steps are counted.
+
     `size` gives the scale that each component is compared with. After a step, `t_old`, `t`, `y` and `dense(times)` are valid.
     """
 
@@ -35,18 +38,24 @@ class ExplicitStepper:
         t: float,
         rtol: float,
         size: Callable[[Array, Array], Array],
-        first_step: float | None = None,
+        floor: Callable[[], float],
     ) -> None:
-        self.rhs, self.rtol, self.size = rhs, rtol, size
+        self.rhs, self.rtol, self.size, self.floor = rhs, rtol, size, floor
+        self.forgiven = 0.1 * rtol ** (2 / 3)
         self.t = self.t_old = t
         self.y = y.copy()
         self.y_old = self.y
         self.slopes = np.empty((STAGES + 4, y.size))
         self.evaluations = 0
         self._evaluate(self.y, self.slopes[0])
-        self.step_size = first_step if first_step is not None else self._first_step()
+        self.step_size = self._first_step()
         self.stiffness = 0.0  # |h lambda| seen in the last step
-        self.rejected = 0
+        self.rejected = self.unresolved = 0
+
+    def restart(self, t: float, y: Array) -> None:
+        """Go on from another state; the step size is kept."""
+        self.t, self.y = t, y.copy()
+        self._evaluate(self.y, self.slopes[0])
 
     def _evaluate(self, y: Array, out: Array) -> None:
         self.rhs(y, out)
@@ -77,15 +86,18 @@ class ExplicitStepper:
         last = self.y + h * (TABLEAU[STAGES - 1, : STAGES - 1] @ k[: STAGES - 1])
         new = self.y + h * (FINAL @ k[:STAGES])
         error = self._error(new, h)
-        if not np.isfinite(error) or error > 1.0:
+        kinked = error > 1.0 and h <= self.floor() and error * self.rtol <= self.forgiven
+        if not np.isfinite(error) or (error > 1.0 and not kinked):
             self.step_size = h * (SHRINK if not np.isfinite(error) else max(SHRINK, SAFETY * error ** (-1 / 8)))
             self.rejected += 1
             return False
+        self.unresolved += int(kinked)
         self._evaluate(new, k[STAGES])
         apart = np.linalg.norm(last - before_last)
         self.stiffness = h * float(np.linalg.norm(k[STAGES - 1] - k[STAGES - 2]) / apart) if apart > 0 else 0.0
         self.t_old, self.y_old, self.y_new, self.h = self.t, self.y, new, h
-        self.step_size = h * (GROW if error == 0.0 else min(GROW, max(SHRINK, SAFETY * error ** (-1 / 8))))
+        growth = 1.0 if kinked else GROW if error == 0.0 else min(GROW, max(SHRINK, SAFETY * error ** (-1 / 8)))
+        self.step_size = h * growth
         return True
 
     def accept(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -124,7 +125,7 @@ class TwoLayerField:
             drive, summed = share(0, count)
         else:
             cuts = np.linspace(0, count, workers + 1).astype(int)
-            jobs = [_threads().submit(share, int(lo), int(hi)) for lo, hi in zip(cuts[1:-1], cuts[2:], strict=True)]
+            jobs = [_threads().submit(share, int(lo), int(hi)) for lo, hi in pairwise(cuts[1:])]
             drive, summed = share(0, int(cuts[1]))
             for job in jobs:
                 more, part = job.result()

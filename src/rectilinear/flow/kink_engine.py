@@ -136,7 +136,7 @@ class KinkEngine:
             return np.zeros((STAGES, *self.groups.carried.shape))
         length, stages = self._guess
         ahead = np.array([basis_at(1.0 + c * h / length)[1:] for c in NODES])
-        return np.einsum("sj,jek->sek", ahead, stages) - stages[-1]
+        return np.asarray(np.einsum("sj,jek->sek", ahead, stages) - stages[-1])
 
     def _try(self, h: float, guess: Array) -> bool:
         self.steps += 1
@@ -247,14 +247,14 @@ class KinkEngine:
         groups, h = self.groups, pending.neuron
         path = np.array([groups.neuron(h, groups.carried + stage) for stage in (0.0, *self.stages)])
         if pending.line == len(self.kinks):
-            return self.watched_signs[h, -1] * path[:, -1]
-        return self.watched_signs[h, pending.line] * (path[:, :-1] @ self.kinks.normals[pending.line])
+            return np.asarray(self.watched_signs[h, -1] * path[:, -1])
+        return np.asarray(self.watched_signs[h, pending.line] * (path[:, :-1] @ self.kinks.normals[pending.line]))
 
     # ------------------------------------------------------------------ light neurons
 
     def _follow(self, neurons: Indices) -> bool:
         """Follow these neurons through the step by themselves, if the others cannot see the difference at this tolerance."""
-        groups, kinks = self.groups, self.kinks
+        groups = self.groups
         theta = np.array([groups.neuron(h, groups.carried) for h in neurons])
         unfollowed = np.array([groups.neuron(h, groups.carried + self.stages[-1]) for h in neurons])
         signs = groups.patterns[neurons].copy()
@@ -377,7 +377,7 @@ class KinkEngine:
     def events(self) -> Events:
         return self.decisions.events()
 
-    def statistics(self) -> dict[str, int | float]:
+    def statistics(self) -> dict[str, int]:
         return {
             "steps": self.steps,
             "rejected": self.rejected,

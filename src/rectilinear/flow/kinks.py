@@ -8,6 +8,7 @@ Held on lines N, the neuron moves with g_below + sum_l lambda_l D_l n_l, lambda_
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numba
 import numpy as np
@@ -21,6 +22,7 @@ Signs = NDArray[np.int8]
 
 SWEEPS = 100_000  # at most, over the few kinks a neuron touches at once
 SETTLED = 1e-14  # a sweep that moves no multiplier by more is the last
+MOST_REMEMBERED = 2**28  # bytes of samples as seen by patterns met before
 ON_A_BOUND = 1e-10  # a multiplier this close to 0 or 1 counts as there
 
 
@@ -41,14 +43,23 @@ class Kinks:
         lines = find_lines(problem.x)
         self.x, self.alpha = problem.x, problem.network.alpha
         self.normals, self.line, self.lengths = lines.normals, lines.index, lines.lengths
-        samples = len(problem.x)
-        self.jump_rows = np.zeros((len(lines), samples))  # D = jump_rows @ pull
-        self.jump_rows[self.line, np.arange(samples)] = (1.0 - self.alpha) * np.abs(self.lengths)
+        self.weights = (1.0 - self.alpha) * np.abs(self.lengths)
         self._seen: dict[bytes, Array] = {}
         self._holds: dict[bytes, tuple[Array, Array]] = {}
 
     def __len__(self) -> int:
         return len(self.normals)
+
+    @cached_property
+    def jump_rows(self) -> Array:
+        """The matrix (lines, samples) with D = jump_rows @ pull; only for few samples."""
+        rows = np.zeros((len(self), len(self.line)))
+        rows[self.line, np.arange(len(self.line))] = self.weights
+        return rows
+
+    def jumps(self, pull: Array) -> Array:
+        """D_l of every line, (lines,)."""
+        return np.bincount(self.line, weights=self.weights * pull, minlength=len(self))
 
     def slopes(self, signs: Signs) -> Array:
         """sigma' at each sample for a pattern (..., lines) -> (..., samples); held lines count as below."""
@@ -60,6 +71,8 @@ class Kinks:
         """The samples as a group of this pattern sees them, (samples, inputs): slope times the part off the held normals."""
         key = signs.tobytes()
         if key not in self._seen:
+            if len(self._seen) * self.x.nbytes > MOST_REMEMBERED:
+                self._seen.clear()
             self._seen[key] = self._compute_seen(signs)
         return self._seen[key]
 
@@ -78,6 +91,13 @@ class Kinks:
         """Orthonormal rows that span the normals of these lines."""
         _, sizes, rows = np.linalg.svd(self.normals[held], full_matrices=False)
         return rows[sizes > 1e-10 * sizes[0]]
+
+    def holds(self, signs: Signs, pull: Array) -> tuple[Array, Array]:
+        """For a held pattern, D_l lambda_l and D_l of each held line."""
+        held = np.flatnonzero(signs == 0)
+        normals = self.normals[held]
+        drive = (self.slopes(signs) * pull) @ self.x
+        return -np.linalg.pinv(normals @ normals.T, rcond=1e-12) @ (normals @ drive), self.jumps(pull)[held]
 
     def hold_rows(self, signs: Signs) -> tuple[Array, Array]:
         """For a held pattern, linear maps (held, samples) from pulls to D_l lambda_l and to D_l."""
@@ -101,7 +121,7 @@ class Kinks:
         A line that repels (sign_a D_l >= 0) is crossed.
         """
         normals = self.normals[touching]
-        jumps = self.jump_rows[touching] @ pull
+        jumps = self.jumps(pull)[touching]
         base = signs.copy()
         base[touching] = 0
         drive = (self.slopes(base) * pull) @ self.x

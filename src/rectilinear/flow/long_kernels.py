@@ -1,6 +1,6 @@
 """One implicit step of a classifier in rescaled time: d theta/ds = -grad ln L, dt/ds = 1/L (frozen patterns, as in `radau`).
 
-Everything is held in the log domain: with S = sum_i l_i the normalised pulls q_i = -l'_i / S are ratios of exponentials, so that
+Everything is held in the log domain: with S = sum_i l_i the normalised pulls q_i = -l'_i / S are ratios of exponentials, and
 margins of 1e7 neither over- nor underflow. With j_i = df_i/d theta the field is sum_i q_i j_i and its Jacobian is the arrow
 matrices of the neurons minus j C j^T, where
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .interpolation import value_at
-from .kernels import EXPONENTIAL
+from .kernels import EXPONENTIAL, FAST
 from .radau import BACK, EIGENVALUES, ERROR, NEWTON_MAX, NEWTON_TOLERANCE, ROUNDING, STAGES, VECTORS, _solve
 
 Array = NDArray[np.float64]
@@ -56,7 +56,7 @@ def normalised_pulls(loss: int, y: Array, f: Array, pull: Array, curvature: Arra
     return log_sum - np.log(samples)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
 def rescaled_velocity(
     theta: Array,
     group: Indices,
@@ -69,7 +69,10 @@ def rescaled_velocity(
     pull: Array,
     curvature: Array,
 ) -> tuple[float, float]:
-    """Write d theta/ds (neurons, inputs + 1), drives g (groups, inputs), pulls and curvatures; return ln L and |d theta/ds|^2."""
+    """Write d theta/ds (neurons, inputs + 1), the drives g (groups, inputs), pulls and curvatures (samples,).
+
+    Returns ln L and |d theta/ds|^2.
+    """
     neurons, d = theta.shape[0], theta.shape[1] - 1
     groups, samples = seen.shape[0], seen.shape[1]
     v = np.zeros((groups, d))
@@ -79,11 +82,14 @@ def rescaled_velocity(
     f = np.zeros(samples)
     for k in range(groups):
         for i in range(samples):
+            total = 0.0
             for j in range(d):
-                f[i] += v[k, j] * seen[k, i, j]
+                total += v[k, j] * seen[k, i, j]
+            f[i] += total
     log_loss = normalised_pulls(loss, y, f, pull, curvature)
-    g[:] = 0.0
     for k in range(groups):
+        for j in range(d):
+            g[k, j] = 0.0
         for i in range(samples):
             for j in range(d):
                 g[k, j] += pull[i] * seen[k, i, j]
@@ -100,37 +106,51 @@ def rescaled_velocity(
 
 
 @numba.njit(cache=True, nogil=True)
-def _sample_coupling(
-    mu: complex, theta: Array, group: Indices, seen: Array, g: Array, pull: Array, curvature: Array, train: Array
-) -> Complex:
-    """(I + C K)^{-1} C, (samples, samples), at the point where g, pull and curvature were computed."""
-    neurons, d = theta.shape[0], theta.shape[1] - 1
+def _sample_kernels(mus: Complex, theta: Array, group: Indices, seen: Array, g: Array, train: Array) -> Complex:
+    """K = j^T A^{-1} j for each mu, (mus, samples, samples).
+
+    A neuron (w, a) that sees the samples as rows of X adds, with both layers trained,
+    a^2/mu X X^T + (a X g + mu X w)(a X g + mu X w)^T / (mu (mu^2 - |g|^2)); sums over a group need real products only.
+    """
+    d = theta.shape[1] - 1
     groups, samples = seen.shape[0], seen.shape[1]
-    inner = np.zeros((groups, d, d), dtype=np.complex128)
-    for e in range(neurons):
-        k, a = group[e], theta[e, d]
-        # what A^{-1} returns to w for a push along w: (first layer's share) I + (mixed share) (a g + mu w)(a g + mu w)^T
-        if train[0] > 0.0:
-            for j in range(d):
-                inner[k, j, j] += a * a / mu
-        if train[1] > 0.0:
-            size = (g[k] @ g[k]) * train[0]
-            scale = 1.0 / (mu * (mu * mu - size))
-            along = train[0] * a * g[k] + mu * theta[e, :d]
-            for j in range(d):
-                for m in range(d):
-                    inner[k, j, m] += scale * along[j] * along[m]
-    kernel = np.zeros((samples, samples), dtype=np.complex128)
+    kernels = np.zeros((mus.shape[0], samples, samples), dtype=np.complex128)
     for k in range(groups):
-        view = seen[k].astype(np.complex128)
-        kernel += view @ inner[k] @ view.T.copy()
+        view, members = seen[k], np.flatnonzero(group == k)
+        own = theta[members]
+        outgoing = own[:, d].copy()
+        if train[0] > 0.0:
+            square = (outgoing @ outgoing) * (view @ view.T)
+            for q in range(mus.shape[0]):
+                kernels[q] += square / mus[q]
+        if train[1] > 0.0:
+            incoming = np.ascontiguousarray(own[:, :d])
+            heights = view @ incoming.T
+            drive = train[0] * (view @ g[k])
+            square = heights @ heights.T
+            cross = np.outer(drive, heights @ outgoing)
+            driven = (outgoing @ outgoing) * np.outer(drive, drive)
+            for q in range(mus.shape[0]):
+                mu = mus[q]
+                scale = 1.0 / (mu * (mu * mu - train[0] * (g[k] @ g[k])))
+                kernels[q] += scale * (driven + mu * (cross + cross.T) + mu * mu * square)
+    return kernels
+
+
+@numba.njit(cache=True, nogil=True)
+def _sample_couplings(kernels: Complex, pull: Array, curvature: Array) -> Complex:
+    """(I + C K)^{-1} C for each of the kernels K, with C = diag(curvature) - pull pull^T."""
+    samples = pull.shape[0]
     c = -np.outer(pull, pull).astype(np.complex128)
     for i in range(samples):
         c[i, i] += curvature[i]
-    matrix = c @ kernel
-    for i in range(samples):
-        matrix[i, i] += 1.0
-    return np.linalg.solve(matrix, c)
+    couplings = np.empty_like(kernels)
+    for q in range(kernels.shape[0]):
+        matrix = c @ kernels[q]
+        for i in range(samples):
+            matrix[i, i] += 1.0
+        couplings[q] = np.linalg.solve(matrix, c)
+    return couplings
 
 
 @numba.njit(cache=True, nogil=True)
@@ -151,8 +171,8 @@ def rescaled_step(
 ) -> tuple[float, int]:
     """Try a step of length h in s from `theta`; the arguments are those of `radau.collocation_step`.
 
-    `log_losses` (6,) gets ln L at the nodes 0, c_1, ..., c_5, where `energies` (6,) gets -d ln L/ds. Returns the estimated error
-    in units of the tolerance (-1 if Newton failed) and the field evaluations.
+    `log_losses` (6,) gets ln L at the nodes 0, c_1, ..., c_5, where `energies` (6,) gets -d ln L/ds. Returns the estimated
+    error in units of the tolerance (-1 if Newton failed) and the field evaluations.
     """
     neurons, width = theta.shape
     samples, kinds = seen.shape[1], EIGENVALUES.shape[0]
@@ -160,9 +180,7 @@ def rescaled_step(
     slope0, fields = np.empty_like(theta), np.empty((STAGES, neurons, width))
     curvature, other, ones = np.empty(samples), np.empty(samples), np.ones(samples)
     log_losses[0], energies[0] = rescaled_velocity(theta, group, seen, y, loss, train, slope0, g0, pulls[0], curvature)
-    couplings = np.empty((kinds, samples, samples), dtype=np.complex128)
-    for q in range(kinds):
-        couplings[q] = _sample_coupling(EIGENVALUES[q] / h, theta, group, seen, g0, pulls[0], curvature, train)
+    couplings = _sample_couplings(_sample_kernels(EIGENVALUES / h, theta, group, seen, g0, train), pulls[0], curvature)
 
     right, update = np.empty((neurons, width), dtype=np.complex128), np.empty((neurons, width), dtype=np.complex128)
     previous, evaluations, converged = -1.0, 1, False

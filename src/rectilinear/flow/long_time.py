@@ -23,7 +23,7 @@ from .audit import audit_run
 from .interpolation import basis_at, integral_weights
 from .kink_engine import KinkEngine
 from .long_kernels import log_integral, normalised_pulls, rescaled_step
-from .radau import STAGES
+from .radau import NODES, STAGES
 from .watch import Watch, provenance
 
 Array = NDArray[np.float64]
@@ -69,6 +69,7 @@ class LongEngine(KinkEngine):
 
     def __init__(self, problem: Problem, rtol: float) -> None:
         self.log_t = -np.inf
+        self._solved: tuple[float, Array] | None = None  # the last converged step from the present state
         super().__init__(problem, rtol)
         self.stamped = 0
         self._restamp(lambda s: -np.inf)
@@ -91,6 +92,9 @@ class LongEngine(KinkEngine):
     def _try(self, h: float, guess: Array) -> bool:
         self.steps += 1
         groups, problem = self.groups, self.problem
+        if self._solved is not None and h < self._solved[0]:  # a longer step from here is known: its beginning
+            longer, stages = self._solved
+            guess = np.einsum("sj,jek->sek", np.array([basis_at(c * h / longer)[1:] for c in NODES]), stages)
         self.stages, self.energies, self.log_losses = guess, np.empty(STAGES + 1), np.empty(STAGES + 1)
         self.pulls = np.empty((STAGES + 1, len(problem.y)))
         sizes = np.maximum(np.linalg.norm(groups.carried, axis=1), np.finfo(float).tiny)
@@ -101,6 +105,8 @@ class LongEngine(KinkEngine):
         self.evaluations += evaluations
         self.objective = float(self.log_losses[-1])
         self.h = h
+        if self.error >= 0.0:
+            self._solved = (h, self.stages)
         return self.error >= 0.0
 
     def _stand_still(self) -> None:
@@ -151,6 +157,8 @@ class LongEngine(KinkEngine):
         self._restamp(lambda s: self._log_t_at((s - began) / length if length else 0.0))
         self.log_t = self.log_step_end
         result = super().commit()
+        self._solved = None
+        self.groups.sizes = np.linalg.norm(self.groups.neurons(self.groups.carried), axis=1)  # they grow without bound
         self._restamp(lambda s: self.log_t)
         return result
 

@@ -31,8 +31,11 @@ ROUNDING = 2e-15  # the least that can be left
 
 
 def _collocation() -> tuple[Array, Array, Complex, Complex, Complex, Array]:
-    """Nodes c, matrix A (its last row holds the weights b), the eigenvalues of A^{-1} (the real one, then one of each conjugate pair) with the matching columns
-    of the eigenvectors and rows of their inverse, and the coefficients e of the embedded error estimate."""
+    """Nodes c, matrix A (its last row holds the weights b), eigenvalues of A^{-1} and embedded error.
+
+    Of the eigenvalues the real one and one of each conjugate pair are kept, with the matching columns of the eigenvectors and
+    rows of their inverse.
+    """
     inner, _ = roots_jacobi(STAGES - 1, 1.0, 0.0)
     c = np.append((1 + inner) / 2, 1.0)
     powers = np.arange(1, STAGES + 1)

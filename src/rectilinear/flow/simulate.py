@@ -23,6 +23,8 @@ Array = NDArray[np.float64]
 
 TIGHTEST, LOOSEST = 1e-13, 1e-2
 METHODS = ("kinks", "smooth")
+TWO_LAYER_RTOL = 1e-9
+DEEP_RTOL = 1e-5  # kinks of deeper networks are not located, so that less would only cost steps
 FEW_SAMPLES = 150  # up to here a kink-exact step (cubic in the samples) is cheaper than what it saves
 
 
@@ -34,7 +36,7 @@ def simulate(
     until: str | None = None,
     direction_tolerance: float = 1e-3,
     method: str = "auto",
-    rtol: float = 1e-9,
+    rtol: float | None = None,
     max_steps: int | None = None,
     max_seconds: float | None = None,
     stop_gradient: float = 0.0,
@@ -63,6 +65,8 @@ def simulate(
     >>> far.log_loss.round(1).tolist()
     [-4.6, -230270.3]
     """
+    if rtol is None:
+        rtol = TWO_LAYER_RTOL if problem.network.layers == 2 else DEEP_RTOL
     if not TIGHTEST <= rtol <= LOOSEST:
         raise InputError(f"rtol must lie between {TIGHTEST:g} and {LOOSEST:g}, found {rtol!r}.")
     if method not in METHODS and method != "auto":
@@ -79,7 +83,7 @@ def simulate(
         raise InputError("simulate needs times, log10_times or until; say how far to go.")
     asked = check_times(times)
     field = make_field(problem)
-    engine = _choose(problem, field, method, rtol, asked[-1])
+    engine = _choose(problem, field, method, rtol)
     record = Record(problem, field)
     status = _drive(engine, record, asked, watch, rules)
     return record.trajectory(status, engine, watch, provenance(engine.name, rtol=rtol))
@@ -105,8 +109,14 @@ class Engine(Protocol):
     """A way of moving along the flow: attempt a step, look into it, commit it."""
 
     name: str
-    t: float
-    chattering: bool
+
+    @property
+    def t(self) -> float: ...
+
+    @property
+    def chattering(self) -> bool:
+        """Whether steps have become too small to get anywhere."""
+        ...
 
     def attempt(self, t_end: float) -> bool:
         """Try a step that does not pass `t_end`; False if it must be tried again."""
@@ -123,7 +133,7 @@ class Engine(Protocol):
         """Move to the end of the step; |grad L| and the objective there."""
         ...
 
-    def statistics(self) -> dict[str, int | float]: ...
+    def statistics(self) -> dict[str, int]: ...
 
     def events(self) -> Events | None:
         """What happened at kinks; None where they are not followed."""
@@ -190,11 +200,11 @@ def _drive(engine: Engine, record: Record, times: Array, watch: Watch, rules: St
     return Status.FINISHED if not left else status or Status.FINISHED
 
 
-def _choose(problem: Problem, field: Field, method: str, rtol: float, horizon: float) -> Engine:
+def _choose(problem: Problem, field: Field, method: str, rtol: float) -> Engine:
     """Kink-exact where the samples are few, smooth stepping for many samples or deeper networks."""
     two_layers = problem.network.layers == 2
     if method == "kinks" and not two_layers:
         raise InputError(f"method 'kinks' needs a two-layer network, found {problem.network.layers} layers; use 'smooth'.")
     if method == "kinks" or (method == "auto" and two_layers and problem.data.samples <= FEW_SAMPLES):
         return KinkEngine(problem, rtol)
-    return SmoothEngine(problem, field, rtol, horizon)
+    return SmoothEngine(problem, field, rtol)

@@ -1,19 +1,31 @@
-"""Smooth stretches: explicit stepping of the weights themselves, any depth."""
+"""Explicit stepping of the weights themselves: any depth, any number of samples.
+
+Ordinary crossings of kinks are left to the error control; sliding is not: in two-layer networks a neuron that is pushed onto a
+kink from both sides is held there (its velocity is projected) until its multiplier leaves [0, 1]. In deeper networks, and where
+crossings are too many to resolve, steps are kept above a floor that goes to zero with the tolerance.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
+from ..events import Events
 from ..problem import Problem
+from .decisions import Decisions
 from .explicit import ExplicitStepper
 from .field import Field, flatten, unflatten
+from .kinks import Kinks, Signs
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
-WINDOW = 400  # attempts after which progress is judged
-STALL_PROGRESS = 1e-3  # a window that moves the weights by less than this, with many rejections, is chatter
-STALL_REJECTIONS = 0.25
+COARSEST_FLOOR = 0.01  # of the time in which the weights change by their own size
+STALLED = 1e-9  # a step this much below the floor gets nowhere
+ROOT_STEPS = 50
 
 
 class SmoothEngine:
@@ -25,15 +37,17 @@ class SmoothEngine:
 
     name = "smooth"
 
-    def __init__(self, problem: Problem, field: Field, rtol: float, horizon: float) -> None:
-        self.field, self.horizon = field, horizon
+    def __init__(self, problem: Problem, field: Field, rtol: float) -> None:
+        self.problem, self.field = problem, field
         self.shapes = problem.network.shapes
         self.objective = 0.0
+        self.slides = Slides(problem) if problem.network.layers == 2 and problem.network.alpha < 1.0 else None
+        self.floor_share = min(COARSEST_FLOOR, rtol ** (1 / 3))
         start = np.append(flatten(problem.weights), 0.0)
-        self.stepper = ExplicitStepper(self._rhs, start, 0.0, rtol, self._size)
-        self.chattering = False
+        self.stepper = ExplicitStepper(self._rhs, start, 0.0, rtol, self._size, self._floor)
         self.steps = 0
-        self._window = (0, 0, 0.0)  # attempts, rejections and time at the start of the window
+        self._cut: float | None = None
+        self._dense_ready = False
 
     @property
     def t(self) -> float:
@@ -41,11 +55,13 @@ class SmoothEngine:
 
     @property
     def step_end(self) -> float:
-        return self.stepper.t_old + self.stepper.h
+        return self._cut if self._cut is not None else self.stepper.t_old + self.stepper.h
 
     def _rhs(self, y: Array, out: Array) -> None:
         velocity = out[:-1]
         self.objective = self.field.velocity(y[:-1], velocity)
+        if self.slides is not None:
+            self.slides.project(unflatten(velocity, self.shapes)[0])
         out[-1] = velocity @ velocity
 
     def _size(self, old: Array, new: Array) -> Array:
@@ -59,39 +75,161 @@ class SmoothEngine:
             sizes = [np.full(layer.size, layer.mean()) for layer in layers]
         return np.sqrt(np.maximum(np.append(np.concatenate(sizes), np.inf), np.finfo(float).tiny))
 
-    def attempt(self, t_end: float) -> bool:
-        accepted = self.stepper.step(t_end)
-        self.steps += 1
-        if self.steps - self._window[0] >= WINDOW:
-            self._judge_window()
-        self._dense_ready = False
-        return accepted
+    def _floor(self) -> float:
+        speed = float(np.linalg.norm(self.stepper.slopes[0][:-1]))
+        return self.floor_share * float(np.linalg.norm(self.stepper.y[:-1])) / max(speed, 1e-300)
 
-    def _judge_window(self) -> None:
-        attempts, rejections, since = self._window
-        rate = np.linalg.norm(self.stepper.slopes[0][:-1]) / max(np.linalg.norm(self.stepper.y[:-1]), 1e-300)
-        slow = (self.t - since) * rate < STALL_PROGRESS and self.t - since < STALL_PROGRESS * self.horizon
-        self.chattering = slow and self.stepper.rejected - rejections > STALL_REJECTIONS * (self.steps - attempts)
-        self._window = (self.steps, self.stepper.rejected, self.t)
+    @property
+    def chattering(self) -> bool:
+        """Whether steps have become too small to get anywhere."""
+        return self.stepper.step_size < STALLED * self._floor()
+
+    def attempt(self, t_end: float) -> bool:
+        self.steps += 1
+        self._cut = None
+        self._dense_ready = False
+        if not self.stepper.step(t_end):
+            return False
+        if self.slides is not None:
+            self._cut = self.slides.first_event(self._neurons, self.stepper.t_old, self.step_end)
+        return True
+
+    def _neurons(self, t: float) -> Array:
+        """Neurons (h, inputs + 1) at a time within the step just made."""
+        w, a = unflatten(self._at(t)[:-1], self.shapes)
+        return np.concatenate([w, a.T], axis=1)
+
+    def _at(self, t: float) -> Array:
+        if t == self.t:
+            return self.stepper.y
+        if t == self.stepper.t_old + self.stepper.h:
+            return self.stepper.y_new
+        if not self._dense_ready:
+            self.stepper.prepare_dense()
+            self._dense_ready = True
+        return self.stepper.dense(t)
 
     def state(self, t: float) -> tuple[Array, float]:
-        if t == self.t:
-            y = self.stepper.y
-        elif t == self.step_end:
-            y = self.stepper.y_new
-        else:
-            if not self._dense_ready:
-                self.stepper.prepare_dense()
-                self._dense_ready = True
-            y = self.stepper.dense(t)
+        y = self._at(t)
         return y[:-1].copy(), float(y[-1])
 
     def commit(self) -> tuple[float, float]:
-        self.stepper.accept()
+        if self._cut is None or self.slides is None:
+            self.stepper.accept()
+        else:
+            y = self._at(self._cut)
+            theta = self.slides.apply(self._neurons(self._cut), self._cut)
+            self.stepper.restart(self._cut, np.concatenate([theta[:, :-1].ravel(), theta[:, -1], y[-1:]]))
+            self._cut = None
         return float(np.linalg.norm(self.stepper.slopes[0][:-1])), self.objective
 
-    def statistics(self) -> dict[str, int | float]:
-        return {"steps": self.steps, "rejected": self.stepper.rejected, "gradients": self.stepper.evaluations}
+    def statistics(self) -> dict[str, int]:
+        stepper = self.stepper
+        counted = {"steps": self.steps, "rejected": stepper.rejected, "gradients": stepper.evaluations}
+        return counted | ({"unresolved": stepper.unresolved} if stepper.unresolved else {})
 
-    def events(self) -> None:
-        return None
+    def events(self) -> Events | None:
+        return None if self.slides is None else self.slides.decisions.events()
+
+
+NeuronsAt = Callable[[float], Array]
+
+
+def _root(function: Callable[..., float], neurons_at: NeuronsAt, about: tuple[int, ...], start: float, end: float) -> float:
+    """Where function(neurons, *about), which ends below zero, falls through zero; the start if it begins there."""
+
+    def along(t: float) -> float:
+        return function(neurons_at(t), *about)
+
+    if along(start) <= 0.0:
+        return start
+    return float(brentq(along, start, end, xtol=4e-16 * end, rtol=1e-14, maxiter=ROOT_STEPS, disp=False))
+
+
+class Slides:
+    """Which neurons of a two-layer network are held on which kinks, and when that changes."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.kinks = problem, Kinks(problem)
+        self.decisions = Decisions(self.kinks)
+        theta = np.concatenate([problem.weights[0], problem.weights[1].T], axis=1)
+        self.signs = self.decisions.start(theta, self._pulls(theta))
+        self.bases = self._held_bases()
+        self._event: list[int] = []  # neuron, line and side of the event found last
+
+    def _pulls(self, theta: Array) -> Array:
+        f = self.problem.output((theta[:, :-1], theta[:, -1:].T))
+        return np.asarray(self.problem.loss.pull(self.problem.y, f)) / len(f)
+
+    def _held_bases(self) -> dict[int, Array]:
+        held = np.flatnonzero((self.signs == 0).any(axis=1))
+        return {int(h): self.kinks.held_basis(np.flatnonzero(self.signs[h] == 0)) for h in held}
+
+    def project(self, first_layer: Array) -> None:
+        """Remove from the velocity of held neurons what would leave their kinks."""
+        for h, basis in self.bases.items():
+            first_layer[h] -= (first_layer[h] @ basis.T) @ basis
+
+    def first_event(self, neurons_at: NeuronsAt, start: float, end: float) -> float | None:
+        """When within the step a hold begins or ends first; crossings are noted as having happened."""
+        theta = neurons_at(end)
+        pull = self._pulls(theta)
+        signs = self._sides(theta)
+        found: list[tuple[float, int, int, int]] = []  # time, neuron, line, side it leaves to (0: it arrives)
+        for h, line in np.argwhere((signs != self.signs) & (self.signs != 0)):
+            if h in self.bases or self._attracts(theta[h], self.signs[h], line, pull):
+                found.append((_root(self._height, neurons_at, (h, line), start, end), int(h), int(line), 0))
+        for h in self.bases:
+            for line, side in self._leaving(theta[h], self.signs[h], pull):
+                found.append((_root(self._hold_left, neurons_at, (h, line, side), start, end), h, line, side))
+        if not found:
+            self.signs = np.where(self.signs == 0, 0, signs).astype(np.int8)
+            return None
+        t, *self._event = min(found)
+        return t if t > start else float(np.nextafter(start, end))
+
+    def _sides(self, theta: Array) -> Signs:
+        """Sides of the kinks the neurons are on; exactly on one counts as where it was."""
+        heights = theta[:, :-1] @ self.kinks.normals.T
+        return np.where(heights == 0.0, self.signs, np.sign(heights)).astype(np.int8)
+
+    def _height(self, theta: Array, h: int, line: int) -> float:
+        return float(self.signs[h, line] * (self.kinks.normals[line] @ theta[h, :-1]))
+
+    def _attracts(self, neuron: Array, signs: Signs, line: int, pull: Array) -> bool:
+        """Whether both sides of the kink push towards it."""
+        jump = float(self.kinks.jumps(pull)[line])
+        if neuron[-1] * jump >= 0.0:
+            return False
+        below = signs.copy()
+        below[line] = -1
+        speed = neuron[-1] * float(self.kinks.normals[line] @ ((self.kinks.slopes(below) * pull) @ self.kinks.x))
+        return bool(speed > 0.0 > speed + neuron[-1] * jump)
+
+    def _leaving(self, neuron: Array, signs: Signs, pull: Array) -> list[tuple[int, int]]:
+        """Held lines whose multiplier is outside [0, 1], each with the side the neuron leaves to."""
+        lines = np.flatnonzero(signs == 0)
+        share, jump = self.kinks.holds(signs, pull)
+        turn = -np.sign(neuron[-1])
+        return [(int(line), -1 if turn * s < 0 else 1) for line, s, j in zip(lines, share, jump, strict=True)
+                if turn * s < 0 or turn * (j - s) < 0]  # fmt: skip
+
+    def _hold_left(self, theta: Array, h: int, line: int, side: int) -> float:
+        """What is left of the hold: falls through zero where the neuron leaves to `side`."""
+        at = int(np.searchsorted(np.flatnonzero(self.signs[h] == 0), line))
+        share, jump = self.kinks.holds(self.signs[h], self._pulls(theta))
+        return float(-np.sign(theta[h, -1]) * (share[at] if side < 0 else jump[at] - share[at]))
+
+    def apply(self, theta: Array, t: float) -> Array:
+        """Decide the event found last, at time t; the neurons as they go on."""
+        h, line, side = self._event
+        pull = self._pulls(theta)
+        others = self._sides(theta)
+        if side:
+            self.signs[h] = self.decisions.release(h, theta[h], self.signs[h], line, side, pull, t)
+        else:
+            self.signs[h], theta[h] = self.decisions.settle(h, theta[h], self.signs[h], np.array([line]), pull, t)
+        keep = (self.signs == 0) | (np.arange(len(theta)) == h)[:, None]
+        self.signs = np.where(keep, self.signs, others).astype(np.int8)
+        self.bases = self._held_bases()
+        return theta
