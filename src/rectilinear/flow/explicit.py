@@ -100,6 +100,11 @@ class ExplicitStepper:
         self.step_size = h * growth
         return True
 
+    @property
+    def end_slope(self) -> Array:
+        """The slope at the end of the step just made."""
+        return self.slopes[STAGES]
+
     def accept(self) -> None:
         """Move on to the end of the step just made."""
         self.t = self.t_old + self.h

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from ..network import Weights
 from ..problem import Problem
-from . import kernels
+from . import aligned, kernels
 
 Array = NDArray[np.float64]
 
 THREAD_WORK = 2_000_000  # multiply-adds below which handing work to a second thread costs more than it saves
+ALIGNED_WORK = 200_000  # multiply-adds below which looking for aligned neurons costs more than it saves
 DEEP_BLOCK = 512  # samples a pass of the deep field
 
 
@@ -80,6 +81,8 @@ class TwoLayerField:
         self.shapes = network.shapes
         self.size = sum(out * into for out, into in self.shapes)
         self.rows, self.labels, self.mirror_labels, self.mirrored = _folded(problem)
+        self.x = np.ascontiguousarray(self.rows[: self.shapes[0][1]].T)
+        self.units = self.x / np.linalg.norm(self.x, axis=1)[:, None]
 
     def velocity(self, theta: Array, out: Array) -> float:
         problem = self.problem
@@ -105,6 +108,8 @@ class TwoLayerField:
     def _drive(self, w: Array, a: Array, backward: bool) -> tuple[Array, float]:
         """g_h for each neuron (neurons, inputs), and the mean loss."""
         neurons, inputs = w.shape
+        if w.size * len(self.x) > ALIGNED_WORK and (chosen := aligned.split(w, a @ w, self.units)) is not None:
+            return self._aligned_drive(chosen, w, a, backward)
         padded_w = kernels.padded(w, kernels.NEURON_TILE, kernels.INPUT_TILE)
         padded_a = np.zeros(len(padded_w))
         padded_a[:neurons] = a
@@ -133,6 +138,22 @@ class TwoLayerField:
                 summed += part
         samples = self.problem.data.samples
         return drive[:neurons, :inputs] / samples, summed / samples
+
+    def _aligned_drive(self, chosen: aligned.Split, w: Array, a: Array, backward: bool) -> tuple[Array, float]:
+        """The same as `_drive`, for neurons most of which point along one line."""
+        alpha, loss, samples = self.problem.network.alpha, self.problem.loss.code, self.problem.data.samples
+        c, e = 0.5 * (1.0 + alpha), 0.5 * (1.0 - alpha)
+        even, near, far = aligned.even_part(chosen, w, a, self.x)
+        odd_pull, even_pull = np.empty(len(even)), np.empty(len(even))
+        linear = self.x @ (a @ w)
+        total = kernels.pair_pulls(
+            loss, c * linear, e * even, self.labels, self.mirror_labels, self.mirrored, odd_pull, even_pull
+        )
+        drive = np.empty_like(w)
+        if backward:
+            aligned.even_drive(chosen, self.x, e * even_pull, near, far, drive)
+            drive += c * (odd_pull @ self.x)
+        return drive / samples, total / samples
 
 
 def _folded(problem: Problem) -> tuple[Array, Array, Array, NDArray[np.bool_]]:

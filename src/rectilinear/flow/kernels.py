@@ -173,6 +173,32 @@ def drive_of_rows(
 
 
 @numba.njit(cache=True, nogil=True)
+def pair_pulls(
+    loss: int,
+    linear: Array,
+    even: Array,
+    labels: Array,
+    mirror_labels: Array,
+    mirrored: NDArray[np.bool_],
+    odd_pull: Array,
+    even_pull: Array,
+) -> float:
+    """Write r+ - r- and r+ + r- of every row, where f(+-x) = even +- linear, and return the summed loss."""
+    total = 0.0
+    for i in range(linear.shape[0]):
+        pull = sample_pull(loss, labels[i], even[i] + linear[i])
+        total += sample_loss(loss, labels[i], even[i] + linear[i])
+        odd_pull[i] = pull
+        even_pull[i] = pull
+        if mirrored[i]:
+            pull = sample_pull(loss, mirror_labels[i], even[i] - linear[i])
+            total += sample_loss(loss, mirror_labels[i], even[i] - linear[i])
+            odd_pull[i] -= pull
+            even_pull[i] += pull
+    return total
+
+
+@numba.njit(cache=True, nogil=True)
 def activate(z: Array, alpha: float, slope_at_zero: float, sigma: Array) -> None:
     """Write sigma(z) to `sigma` and sigma'(z) over `z`, in one pass."""
     for i in range(z.shape[0]):

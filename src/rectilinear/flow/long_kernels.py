@@ -105,52 +105,82 @@ def rescaled_velocity(
     return log_loss, energy
 
 
-@numba.njit(cache=True, nogil=True)
-def _sample_kernels(mus: Complex, theta: Array, group: Indices, seen: Array, g: Array, train: Array) -> Complex:
-    """K = j^T A^{-1} j for each mu, (mus, samples, samples).
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def _sample_kernels(
+    mus: Complex, theta: Array, group: Indices, seen: Array, g: Array, train: Array, kernels: Complex
+) -> None:
+    """Write K = j^T A^{-1} j for each mu, (mus, samples, samples).
 
-    A neuron (w, a) that sees the samples as rows of X adds, with both layers trained,
-    a^2/mu X X^T + (a X g + mu X w)(a X g + mu X w)^T / (mu (mu^2 - |g|^2)); sums over a group need real products only.
+    A neuron (w, a) that sees the samples as rows of X adds a^2/mu X X^T (first layer trained) and, with p = a X g if both
+    layers are trained, else 0, (p + mu X w)(p + mu X w)^T / (mu (mu^2 - |g|^2)). Summed over a group these are real products.
     """
-    d = theta.shape[1] - 1
+    neurons, d = theta.shape[0], theta.shape[1] - 1
     groups, samples = seen.shape[0], seen.shape[1]
-    kernels = np.zeros((mus.shape[0], samples, samples), dtype=np.complex128)
+    heights, drive, mixed = np.empty((samples, neurons)), np.empty(samples), np.empty(samples)
+    kernels[:] = 0.0
+    first = 0
     for k in range(groups):
-        view, members = seen[k], np.flatnonzero(group == k)
-        own = theta[members]
-        outgoing = own[:, d].copy()
-        if train[0] > 0.0:
-            square = (outgoing @ outgoing) * (view @ view.T)
+        last, square, size = first, 0.0, 0.0
+        while last < neurons and group[last] == k:
+            square += theta[last, d] * theta[last, d]
+            last += 1
+        for j in range(d):
+            size += train[0] * g[k, j] * g[k, j]
+        for i in range(samples):
+            drive[i], mixed[i] = 0.0, 0.0
+            for j in range(d):
+                drive[i] += train[0] * seen[k, i, j] * g[k, j]
+            for e in range(first, last):
+                heights[i, e] = 0.0
+                for j in range(d):
+                    heights[i, e] += seen[k, i, j] * theta[e, j]
+                mixed[i] += theta[e, d] * heights[i, e]
+        for i in range(samples):
+            for other in range(i + 1):
+                inputs_product, heights_product = 0.0, 0.0
+                for j in range(d):
+                    inputs_product += seen[k, i, j] * seen[k, other, j]
+                for e in range(first, last):
+                    heights_product += heights[i, e] * heights[other, e]
+                driven = square * drive[i] * drive[other]
+                cross = drive[i] * mixed[other] + mixed[i] * drive[other]
+                for q in range(mus.shape[0]):
+                    mu = mus[q]
+                    kernels[q, i, other] += train[0] * square * inputs_product / mu
+                    kernels[q, i, other] += (
+                        train[1] * (driven + mu * cross + mu * mu * heights_product) / (mu * (mu * mu - size))
+                    )
+        first = last
+    for i in range(samples):
+        for other in range(i):
             for q in range(mus.shape[0]):
-                kernels[q] += square / mus[q]
-        if train[1] > 0.0:
-            incoming = np.ascontiguousarray(own[:, :d])
-            heights = view @ incoming.T
-            drive = train[0] * (view @ g[k])
-            square = heights @ heights.T
-            cross = np.outer(drive, heights @ outgoing)
-            driven = (outgoing @ outgoing) * np.outer(drive, drive)
-            for q in range(mus.shape[0]):
-                mu = mus[q]
-                scale = 1.0 / (mu * (mu * mu - train[0] * (g[k] @ g[k])))
-                kernels[q] += scale * (driven + mu * (cross + cross.T) + mu * mu * square)
-    return kernels
+                kernels[q, other, i] = kernels[q, i, other]
 
 
 @numba.njit(cache=True, nogil=True)
-def _sample_couplings(kernels: Complex, pull: Array, curvature: Array) -> Complex:
-    """(I + C K)^{-1} C for each of the kernels K, with C = diag(curvature) - pull pull^T."""
+def _sample_coupling(kernel: Complex, pull: Array, curvature: Array) -> Complex:
+    """(I + C K)^{-1} C with C = diag(curvature) - pull pull^T."""
     samples = pull.shape[0]
-    c = -np.outer(pull, pull).astype(np.complex128)
-    for i in range(samples):
-        c[i, i] += curvature[i]
-    couplings = np.empty_like(kernels)
-    for q in range(kernels.shape[0]):
-        matrix = c @ kernels[q]
+    matrix, c = np.empty((samples, samples), dtype=np.complex128), np.empty((samples, samples), dtype=np.complex128)
+    for other in range(samples):
+        total = 0.0j
         for i in range(samples):
-            matrix[i, i] += 1.0
-        couplings[q] = np.linalg.solve(matrix, c)
-    return couplings
+            total += pull[i] * kernel[i, other]
+        for i in range(samples):
+            matrix[i, other] = curvature[i] * kernel[i, other] - pull[i] * total
+            c[i, other] = -pull[i] * pull[other]
+        matrix[other, other] += 1.0
+        c[other, other] += curvature[other]
+    return np.linalg.solve(matrix, c)
+
+
+@numba.njit(cache=True, nogil=True)
+def _add(weights: Complex, vectors: Array, shift: complex, others: Array, out: Complex) -> None:
+    """out += sum_s weights_s (vectors_s - shift others_s), each vector (neurons, inputs + 1)."""
+    for s in range(weights.shape[0]):
+        for e in range(out.shape[0]):
+            for j in range(out.shape[1]):
+                out[e, j] += weights[s] * (vectors[s, e, j] - shift * others[s, e, j])
 
 
 @numba.njit(cache=True, nogil=True)
@@ -169,7 +199,7 @@ def rescaled_step(
     log_losses: Array,
     pulls: Array,
 ) -> tuple[float, int]:
-    """Try a step of length h in s from `theta`; the arguments are those of `radau.collocation_step`.
+    """Try a step of length h in s from `theta`; the arguments are those of `radau.collocation_step`, neurons in order of groups.
 
     `log_losses` (6,) gets ln L at the nodes 0, c_1, ..., c_5, where `energies` (6,) gets -d ln L/ds. Returns the estimated
     error in units of the tolerance (-1 if Newton failed) and the field evaluations.
@@ -177,37 +207,48 @@ def rescaled_step(
     neurons, width = theta.shape
     samples, kinds = seen.shape[1], EIGENVALUES.shape[0]
     g0, g = np.empty((seen.shape[0], width - 1)), np.empty((seen.shape[0], width - 1))
-    slope0, fields = np.empty_like(theta), np.empty((STAGES, neurons, width))
-    curvature, other, ones = np.empty(samples), np.empty(samples), np.ones(samples)
+    slope0, fields, here = np.empty_like(theta), np.empty((STAGES, neurons, width)), np.empty_like(theta)
+    curvature, unused, ones = np.empty(samples), np.empty(samples), np.ones(samples)
     log_losses[0], energies[0] = rescaled_velocity(theta, group, seen, y, loss, train, slope0, g0, pulls[0], curvature)
-    couplings = _sample_couplings(_sample_kernels(EIGENVALUES / h, theta, group, seen, g0, train), pulls[0], curvature)
+    couplings = np.empty((kinds, samples, samples), dtype=np.complex128)
+    _sample_kernels(EIGENVALUES / h, theta, group, seen, g0, train, couplings)
+    for q in range(kinds):
+        couplings[q] = _sample_coupling(couplings[q], pulls[0], curvature)
 
     right, update = np.empty((neurons, width), dtype=np.complex128), np.empty((neurons, width), dtype=np.complex128)
+    step = np.empty((STAGES, neurons, width))
     previous, evaluations, converged = -1.0, 1, False
     for iteration in range(NEWTON_MAX + 1):
         for s in range(STAGES):
+            for e in range(neurons):
+                for j in range(width):
+                    here[e, j] = theta[e, j] + stages[s, e, j]
             log_losses[s + 1], energies[s + 1] = rescaled_velocity(
-                theta + stages[s], group, seen, y, loss, train, fields[s], g, pulls[s + 1], other
+                here, group, seen, y, loss, train, fields[s], g, pulls[s + 1], unused
             )
         evaluations += STAGES
         if converged:
             break
         if iteration == NEWTON_MAX:
             return -1.0, evaluations
-        step = np.zeros((STAGES, neurons, width))
+        step[:] = 0.0
         for q in range(kinds):
-            mu = EIGENVALUES[q] / h
             right[:] = 0.0
-            for s in range(STAGES):
-                right += BACK[q, s] * (fields[s] - mu * stages[s])
-            _solve(mu, theta, group, seen, g0, ones, train, couplings[q], right, update)
+            _add(BACK[q], fields, EIGENVALUES[q] / h, stages, right)
+            _solve(EIGENVALUES[q] / h, theta, group, seen, g0, ones, train, couplings[q], right, update)
             twice = 1.0 if q == 0 else 2.0
             for s in range(STAGES):
-                step[s] += twice * (VECTORS[s, q] * update).real
+                for e in range(neurons):
+                    for j in range(width):
+                        step[s, e, j] += twice * (VECTORS[s, q] * update[e, j]).real
         largest = 0.0
         for s in range(STAGES):
-            largest = max(largest, _relative_size(step[s], size))
-        stages += step
+            total = 0.0
+            for e in range(neurons):
+                for j in range(width):
+                    stages[s, e, j] += step[s, e, j]
+                    total += (step[s, e, j] / size[e]) ** 2
+            largest = max(largest, np.sqrt(total / theta.size))
         rate = largest / previous if previous > 0.0 else 0.0
         if not np.isfinite(largest) or (rate > 0.9 and iteration > 2 and largest > 100.0 * ROUNDING):
             return -1.0, evaluations
@@ -216,22 +257,14 @@ def rescaled_step(
         previous = largest
         converged = left <= max(NEWTON_TOLERANCE * rtol, ROUNDING)
 
-    mu = EIGENVALUES[0] / h
     right[:] = slope0
-    for s in range(STAGES):
-        right += ERROR[s] * mu * stages[s]
-    _solve(mu, theta, group, seen, g0, ones, train, couplings[0], right, update)
-    return _relative_size(update.real, size) / rtol, evaluations
-
-
-@numba.njit(cache=True, nogil=True)
-def _relative_size(change: Array, size: Array) -> float:
-    """Root mean square of change (neurons, inputs + 1) over its entries, each in units of its neuron's size."""
+    _add(ERROR * (EIGENVALUES[0] / h), stages, 0.0j, stages, right)
+    _solve(EIGENVALUES[0] / h, theta, group, seen, g0, ones, train, couplings[0], right, update)
     total = 0.0
-    for e in range(change.shape[0]):
-        for j in range(change.shape[1]):
-            total += (change[e, j] / size[e]) ** 2
-    return float(np.sqrt(total / change.size))
+    for e in range(neurons):
+        for j in range(width):
+            total += (update[e, j].real / size[e]) ** 2
+    return np.sqrt(total / theta.size) / rtol, evaluations
 
 
 @numba.njit(cache=True, nogil=True)

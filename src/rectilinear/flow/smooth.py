@@ -91,7 +91,8 @@ class SmoothEngine:
         if not self.stepper.step(t_end):
             return False
         if self.slides is not None:
-            self._cut = self.slides.first_event(self._neurons, self.stepper.t_old, self.step_end)
+            velocity = unflatten(self.stepper.end_slope[:-1], self.shapes)[0]
+            self._cut = self.slides.first_event(self._neurons, velocity, self.stepper.t_old, self.step_end)
         return True
 
     def _neurons(self, t: float) -> Array:
@@ -170,15 +171,20 @@ class Slides:
         for h, basis in self.bases.items():
             first_layer[h] -= (first_layer[h] @ basis.T) @ basis
 
-    def first_event(self, neurons_at: NeuronsAt, start: float, end: float) -> float | None:
-        """When within the step a hold begins or ends first; crossings are noted as having happened."""
+    def first_event(self, neurons_at: NeuronsAt, velocity: Array, start: float, end: float) -> float | None:
+        """When within the step a hold begins or ends first; crossings are noted as having happened.
+
+        `velocity` is that of the first layer at the end of the step.
+        """
         theta = neurons_at(end)
-        pull = self._pulls(theta)
         signs = self._sides(theta)
+        crossed = np.argwhere((signs != self.signs) & (self.signs != 0))
+        if not len(crossed) and not self.bases:
+            return None
+        pull = self._pulls(theta)
         found: list[tuple[float, int, int, int]] = []  # time, neuron, line, side it leaves to (0: it arrives)
-        for h, line in np.argwhere((signs != self.signs) & (self.signs != 0)):
-            if h in self.bases or self._attracts(theta[h], self.signs[h], line, pull):
-                found.append((_root(self._height, neurons_at, (h, line), start, end), int(h), int(line), 0))
+        for h, line in crossed[self._stopped(crossed, theta, signs, velocity, pull)]:
+            found.append((_root(self._height, neurons_at, (h, line), start, end), int(h), int(line), 0))
         for h in self.bases:
             for line, side in self._leaving(theta[h], self.signs[h], pull):
                 found.append((_root(self._hold_left, neurons_at, (h, line, side), start, end), h, line, side))
@@ -196,15 +202,13 @@ class Slides:
     def _height(self, theta: Array, h: int, line: int) -> float:
         return float(self.signs[h, line] * (self.kinks.normals[line] @ theta[h, :-1]))
 
-    def _attracts(self, neuron: Array, signs: Signs, line: int, pull: Array) -> bool:
-        """Whether both sides of the kink push towards it."""
-        jump = float(self.kinks.jumps(pull)[line])
-        if neuron[-1] * jump >= 0.0:
-            return False
-        below = signs.copy()
-        below[line] = -1
-        speed = neuron[-1] * float(self.kinks.normals[line] @ ((self.kinks.slopes(below) * pull) @ self.kinks.x))
-        return bool(speed > 0.0 > speed + neuron[-1] * jump)
+    def _stopped(self, crossed: Indices, theta: Array, signs: Signs, velocity: Array, pull: Array) -> NDArray[np.bool_]:
+        """Of pairs (neuron, line) just crossed, those where both sides push towards the kink, or the neuron is held elsewhere."""
+        h, line = crossed.T
+        side = signs[h, line]
+        here = side * np.einsum("kd,kd->k", velocity[h], self.kinks.normals[line])
+        before = here - theta[h, -1] * self.kinks.jumps(pull)[line]  # along the way it was going
+        return ((here < 0.0) & (before > 0.0)) | np.isin(h, list(self.bases))
 
     def _leaving(self, neuron: Array, signs: Signs, pull: Array) -> list[tuple[int, int]]:
         """Held lines whose multiplier is outside [0, 1], each with the side the neuron leaves to."""
