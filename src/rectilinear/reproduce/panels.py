@@ -1,0 +1,35 @@
+"""Panels that several claims draw: outputs over the plane of two inputs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..dataset import Dataset
+from ..network import Network, Weights
+from ..plots import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+GRID = 301  # points a side; odd, so that the origin is one of them
+
+
+def draw_output(
+    ax: Axes, network: Network, weights: Weights, data: Dataset | None = None, reach: float = 1.5
+) -> None:
+    """f over the square of half-side `reach` in colour (red positive); with data, f = 0 in black and samples, y > 0 filled."""
+    side = np.linspace(-reach, reach, GRID)
+    x1, x2 = np.meshgrid(side, side)
+    field = network.output(weights, np.stack([x1.ravel(), x2.ravel()], axis=1)).reshape(GRID, GRID)
+    largest = float(np.abs(field).max())
+    extent = (-reach, reach, -reach, reach)
+    image = ax.imshow(field, cmap=style.DIVERGING, vmin=-largest, vmax=largest, origin="lower", extent=extent)
+    if data is not None:
+        ax.contour(x1, x2, field, levels=[0.0], colors="black", linewidths=1.2)
+        colours = ["black" if label > 0 else "white" for label in data.y]
+        ax.scatter(data.x[:, 0], data.x[:, 1], c=colours, s=42, edgecolors="black", linewidths=1.3, zorder=3)
+    ax.set(xlabel="$x_1$", ylabel="$x_2$", xticks=(-1, 0, 1), yticks=(-1, 0, 1))
+    bar = ax.figure.colorbar(image, ax=ax, shrink=0.85)
+    bar.ax.tick_params(labelsize=style.TICK_SIZE)
