@@ -80,3 +80,39 @@ def _seen(problem):
 
 def _layers(problem, weights):
     return list(zip(weights, problem.network.trainable, strict=True))
+
+
+def frozen_velocity(theta, group, seen, y, loss, l2, train):
+    """d theta/dt of neurons (neurons, inputs + 1) whose patterns are frozen: neuron e sees the samples as `seen[group[e]]`.
+
+    Written for complex weights too, so that a complex step gives derivatives without cancellation.
+    """
+    samples, d = len(y), theta.shape[1] - 1
+    out = np.zeros_like(theta)
+    for i in range(samples):
+        f = sum(theta[e, d] * theta[e, j] * seen[group[e], i, j] for e in range(len(theta)) for j in range(d))
+        pull = (
+            y[i] - f
+            if loss == "square"
+            else y[i] / (1 + np.exp(y[i] * f))
+            if loss == "logistic"
+            else y[i] * np.exp(-y[i] * f)
+        )
+        for e in range(len(theta)):
+            for j in range(d):
+                out[e, j] += theta[e, d] * pull / samples * seen[group[e], i, j]
+                out[e, d] += theta[e, j] * pull / samples * seen[group[e], i, j]
+    out -= l2 * theta
+    out[:, :d] *= train[0]
+    out[:, d] *= train[1]
+    return out
+
+
+def frozen_jacobian(theta, *arguments):
+    """d(frozen_velocity)/d theta, (size, size), by complex steps."""
+    columns = []
+    for k in range(theta.size):
+        moved = theta.astype(complex).ravel()
+        moved[k] += 1e-30j
+        columns.append(frozen_velocity(moved.reshape(theta.shape), *arguments).imag.ravel() / 1e-30)
+    return np.array(columns).T

@@ -1,0 +1,264 @@
+"""Compiled kernels against plain loops, over all small sizes; `make test` runs this file with compilation on and off."""
+
+import numpy as np
+import pytest
+
+import naive
+import rectilinear as rl
+from rectilinear.flow import field, radau
+from rectilinear.flow.field import DeepField, TwoLayerField, flatten, make_field, unflatten
+from rectilinear.flow.kernels import BLOCK, padded
+
+ROUNDING = 1e-13  # of the largest entry: sums of a few hundred terms in another order
+LOSSES = ("square", "logistic", "exponential")
+ALPHAS = (0.0, 0.3, 1.0)
+ARRANGEMENTS = ("apart", "mirrored", "mirrored, even labels", "partly mirrored", "duplicates", "lattice")
+
+
+def arranged(kind, samples, inputs, rng):
+    """Samples (samples, inputs) and labels in {-1, 1}, some of them mirror images or copies of others."""
+    x, y = rng.standard_normal((samples, inputs)), rng.choice([-1.0, 1.0], samples)
+    half = samples // 2
+    if kind.startswith("mirrored"):
+        x[half : 2 * half] = -x[:half]
+        y[half : 2 * half] = y[:half] if "even" in kind else -y[:half]
+    elif kind == "partly mirrored":
+        quarter = (samples + 3) // 4
+        x[-quarter:] = -x[:quarter]
+    elif kind == "duplicates":
+        x[half:] = np.resize(np.concatenate([x[:1], -x[:1], x[:1]]), (samples - half, inputs))
+    elif kind == "lattice":
+        x = rng.integers(-1, 2, (samples, inputs)).astype(float)
+        x[~x.any(axis=1)] = 1.0
+    return x, y
+
+
+def made_problem(kind, samples, inputs, widths, loss, alpha, rng, **more):
+    """Random weights, on a lattice if the samples are, so that some neurons sit exactly on a sample's hyperplane."""
+    x, y = arranged(kind, samples, inputs, rng)
+    network = rl.Network(inputs, widths, alpha=alpha, **{k: v for k, v in more.items() if k != "l2"})
+    draw = (lambda shape: rng.integers(-1, 2, shape) / 2.0) if kind == "lattice" else rng.standard_normal
+    weights = tuple(np.asarray(draw(shape)) for shape in network.shapes)
+    return rl.Problem(rl.Dataset(x, y), network, weights, loss, more.get("l2", 0.0))
+
+
+def assert_field_is_the_naive_one(problem, made=make_field):
+    theta = flatten(problem.weights)
+    out = np.full(theta.size, np.nan)
+    flow = made(problem)
+    objective = flow.velocity(theta, out)
+    expected = -flatten(naive.gradient(problem, problem.weights))
+    scale = max(1.0, np.abs(expected).max())
+    np.testing.assert_allclose(out, expected, rtol=0, atol=ROUNDING * scale)
+    assert objective == pytest.approx(naive.objective(problem, problem.weights), rel=ROUNDING)
+    without_l2 = rl.Problem(problem.data, problem.network, problem.weights, problem.loss)
+    assert flow.loss(theta) == pytest.approx(naive.objective(without_l2, problem.weights), rel=ROUNDING)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_two_layer_field_of_every_small_size(loss, alpha):
+    rng = np.random.default_rng(0)
+    sizes = [(n, d, h) for n in range(1, 10) for d in range(1, 7) for h in range(1, 6)]
+    for k, (samples, inputs, neurons) in enumerate(sizes):
+        kind = ARRANGEMENTS[(k + neurons) % len(ARRANGEMENTS)]
+        assert_field_is_the_naive_one(made_problem(kind, samples, inputs, (neurons,), loss, alpha, rng))
+
+
+@pytest.mark.parametrize("kind", ARRANGEMENTS)
+@pytest.mark.parametrize(
+    "setting",
+    [{"l2": 0.25}, {"bias": True}, {"trainable": (False, True)}, {"trainable": (True, False), "l2": 0.5, "bias": True}],
+    ids=["l2", "bias", "first layer fixed", "second layer fixed, l2, bias"],
+)
+def test_two_layer_field_with_settings(kind, setting):
+    rng = np.random.default_rng(1)
+    for samples in range(1, 8):
+        for inputs in (1, 3, 4):
+            for neurons in (1, 2, 3):
+                loss, alpha = LOSSES[samples % 3], ALPHAS[neurons - 1]
+                assert_field_is_the_naive_one(made_problem(kind, samples, inputs, (neurons,), loss, alpha, rng, **setting))
+
+
+@pytest.mark.parametrize("samples", [BLOCK - 1, BLOCK, BLOCK + 1, BLOCK + 2, 2 * BLOCK + 1])
+@pytest.mark.parametrize("kind", ["apart", "partly mirrored"])
+def test_two_layer_field_at_the_borders_of_blocks(kind, samples):
+    rng = np.random.default_rng(samples)
+    assert_field_is_the_naive_one(made_problem(kind, samples, 2, (3,), "logistic", 0.3, rng))
+
+
+def test_mirrored_samples_at_the_borders_of_blocks():
+    for pairs in (BLOCK, BLOCK + 1):  # folded, a pair takes one place in a block
+        rng = np.random.default_rng(pairs)
+        assert_field_is_the_naive_one(made_problem("mirrored", 2 * pairs, 1, (1,), "square", 0.0, rng))
+
+
+@pytest.mark.parametrize("workers", [2, 3, 7])
+def test_work_shared_by_threads_gives_the_same_field(monkeypatch, workers):
+    monkeypatch.setattr(field, "THREAD_WORK", 0)
+    monkeypatch.setattr(field.os, "cpu_count", lambda: workers)
+    rng = np.random.default_rng(2)
+    for samples in (1, 2, 3, 8, 20):
+        assert_field_is_the_naive_one(made_problem("partly mirrored", samples, 3, (3,), "square", 0.0, rng))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("widths", [(1, 1), (2, 3), (3, 1, 2)])
+def test_deep_field_of_small_sizes(monkeypatch, widths, loss):
+    monkeypatch.setattr(field, "DEEP_BLOCK", 3)  # samples 1..7 then fill none, one, two blocks and parts of them
+    rng = np.random.default_rng(3)
+    for samples in range(1, 8):
+        for inputs in (1, 2, 3):
+            for alpha in ALPHAS:
+                kind = ARRANGEMENTS[(samples + inputs) % len(ARRANGEMENTS)]
+                assert_field_is_the_naive_one(made_problem(kind, samples, inputs, widths, loss, alpha, rng))
+    for setting in ({"l2": 0.25}, {"bias": True}, {"trainable": (False,) + (True,) * len(widths), "l2": 0.5}):
+        assert_field_is_the_naive_one(made_problem("apart", 4, 2, widths, loss, 0.0, rng, **setting))
+
+
+def test_deep_field_of_two_layers_is_the_two_layer_field():
+    rng = np.random.default_rng(4)
+    for kind in ARRANGEMENTS:
+        problem = made_problem(kind, 9, 3, (4,), "logistic", 0.3, rng, l2=0.1)
+        assert_field_is_the_naive_one(problem, DeepField)
+        assert_field_is_the_naive_one(problem, TwoLayerField)
+
+
+def test_field_stays_finite_for_huge_margins():
+    """Margins of +-1e5: the pull of the logistic loss is 1 or 0 there, and its value is the margin or 0."""
+    problem = rl.Problem(
+        rl.Dataset([[1.0], [-2.0]], [1.0, 1.0]), rl.Network(1, (2,)), ([[1e3], [1e2]], [[-1e2, 1.0]]), "logistic"
+    )
+    out = np.empty(4)
+    value = make_field(problem).velocity(flatten(problem.weights), out)
+    assert value == pytest.approx((1e5 - 1e2 + np.log(2)) / 2)  # f = -1e5 + 1e2 and 0
+    np.testing.assert_allclose(out, [-1e2 / 2, 1 / 2, 1e3 / 2, 1e2 / 2])
+    flipped = problem.with_weights(([[1e3], [1e2]], [[1e2, 1.0]]))
+    assert make_field(flipped).velocity(flatten(flipped.weights), out) == pytest.approx(np.log(2) / 2)
+    np.testing.assert_array_equal(out, 0.0)
+
+
+def test_flat_weights_and_layers_are_each_other_s_inverse():
+    layers = (np.arange(6.0).reshape(3, 2), np.arange(3.0).reshape(1, 3))
+    for back, layer in zip(unflatten(flatten(layers), ((3, 2), (1, 3))), layers, strict=True):
+        np.testing.assert_array_equal(back, layer)
+    many = unflatten(np.arange(18.0).reshape(2, 9), ((3, 2), (1, 3)))
+    assert [layer.shape for layer in many] == [(2, 3, 2), (2, 1, 3)]
+
+
+def test_padding_adds_zeros_only_where_needed():
+    array = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(padded(array, 2, 4), [[0, 1, 2, 0], [3, 4, 5, 0]])
+    np.testing.assert_array_equal(padded(array, 1, 1), array)
+
+
+def frozen(rng, samples, d, neurons, groups, loss, alpha=0.3):
+    """Neurons of random weights in groups, each seeing the samples through random slopes."""
+    y = rng.standard_normal(samples) if loss == "square" else rng.choice([-1.0, 1.0], samples)
+    x = rng.standard_normal((samples, d))
+    seen = np.where(rng.random((groups, samples)) < 0.5, 1.0, alpha)[:, :, None] * x
+    return rng.standard_normal((neurons, d + 1)), rng.integers(0, groups, neurons), seen, y
+
+
+def frozen_velocity(theta, group, seen, y, loss, l2, train):
+    out, g = np.full_like(theta, np.nan), np.empty((len(seen), theta.shape[1] - 1))
+    f, pull = np.empty(len(y)), np.empty(len(y))
+    mean, speed = radau.velocity(theta, group, seen, y, LOSSES.index(loss), l2, train, out, g, f, pull)
+    return out, g, f, pull, mean, speed
+
+
+TRAINED = {"both layers": (1.0, 1.0), "first layer": (1.0, 0.0), "second layer": (0.0, 1.0)}
+
+
+@pytest.mark.parametrize("train", TRAINED.values(), ids=TRAINED)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_frozen_velocity_is_the_field_where_patterns_are_those_of_the_weights(loss, train):
+    rng = np.random.default_rng(5)
+    for samples, inputs, neurons in [(1, 1, 1), (2, 3, 4), (5, 2, 3), (6, 4, 2)]:
+        trainable = tuple(t > 0 for t in train)
+        problem = made_problem("apart", samples, inputs, (neurons,), loss, 0.3, rng, trainable=trainable, l2=0.2)
+        w, a = problem.weights
+        seen = np.where(w @ problem.x.T > 0, 1.0, 0.3)[:, :, None] * problem.x
+        theta = np.concatenate([w, a.T], axis=1)
+        out, g, f, pull, mean, speed = frozen_velocity(
+            theta, np.arange(neurons), seen, problem.y, loss, problem.l2, np.array(train)
+        )
+        dw, da = (-layer for layer in naive.gradient(problem, problem.weights))
+        np.testing.assert_allclose(out, np.concatenate([dw, da.T], axis=1), rtol=0, atol=ROUNDING * np.abs(out).max())
+        np.testing.assert_allclose(
+            f, naive.outputs(problem, problem.weights), rtol=0, atol=ROUNDING * max(1, np.abs(f).max())
+        )
+        np.testing.assert_allclose(pull, problem.loss.pull(problem.y, f) / samples, rtol=ROUNDING)
+        np.testing.assert_allclose(g, np.einsum("i,hid->hd", pull, seen), rtol=0, atol=ROUNDING * np.abs(g).max())
+        assert mean == pytest.approx(problem.data_loss(problem.weights), rel=ROUNDING)
+        assert speed == pytest.approx(np.sum(out**2), rel=ROUNDING)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_frozen_velocity_of_groups(loss):
+    rng = np.random.default_rng(6)
+    for samples, d, neurons, groups in [(1, 1, 1, 1), (3, 2, 5, 2), (4, 3, 2, 3)]:
+        theta, group, seen, y = frozen(rng, samples, d, neurons, groups, loss)
+        out = frozen_velocity(theta, group, seen, y, loss, 0.2, np.ones(2))[0]
+        expected = naive.frozen_velocity(theta, group, seen, y, loss, 0.2, (1.0, 1.0))
+        np.testing.assert_allclose(out, expected, rtol=0, atol=ROUNDING * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("train", TRAINED.values(), ids=TRAINED)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_newton_s_linear_system_is_solved_as_by_the_dense_jacobian(loss, train):
+    rng = np.random.default_rng(7)
+    for samples, d, neurons, groups in [(1, 1, 1, 1), (2, 1, 3, 2), (5, 2, 4, 3), (3, 3, 6, 2)]:
+        theta, group, seen, y = frozen(rng, samples, d, neurons, groups, loss)
+        theta *= 0.5
+        moves = np.array(train)
+        _, g, f, _, _, _ = frozen_velocity(theta, group, seen, y, loss, 0.0, moves)
+        curvature = {
+            "square": np.ones_like,
+            "logistic": lambda m: np.exp(m) / (1 + np.exp(m)) ** 2,
+            "exponential": lambda m: np.exp(-m),
+        }
+        root = np.sqrt(curvature[loss](y * f) / samples)
+        jacobian = naive.frozen_jacobian(theta, group, seen, y, loss, 0.0, train)
+        right = rng.standard_normal(theta.shape) + 1j * rng.standard_normal(theta.shape)
+        right[:, :d] *= moves[0]  # what does not train has no velocity, so Newton never asks for it to move
+        right[:, d] *= moves[1]
+        for mu in (2.0 + 0.0j, 0.7 + 1.3j):
+            inverse = radau._capacitance(mu, theta, group, seen, g, root, moves)
+            out = np.empty_like(right)
+            radau._solve(mu, theta, group, seen, g, root, moves, inverse, right, out)
+            dense = np.linalg.solve(mu * np.eye(theta.size) - jacobian, right.ravel()).reshape(theta.shape)
+            np.testing.assert_allclose(out, dense, rtol=0, atol=1e-11 * np.abs(dense).max())
+
+
+@pytest.mark.parametrize("train", TRAINED.values(), ids=TRAINED)
+def test_capacitance_is_woodbury_s_small_matrix(train):
+    """(I + R j^T A^{-1} j R)^{-1} with j = df/d theta and A = mu - (the arrow matrices of the neurons)."""
+    rng = np.random.default_rng(8)
+    samples, d, neurons = 4, 2, 3
+    theta, group, seen, y = frozen(rng, samples, d, neurons, 2, "square")
+    moves, mu = np.array(train), 1.1 + 0.4j
+    _, g, _, _, _, _ = frozen_velocity(theta, group, seen, y, "square", 0.0, moves)
+    root = rng.uniform(0.5, 1.0, samples)
+    arrows, slopes = np.zeros((theta.size, theta.size)), np.zeros((theta.size, samples))
+    for e in range(neurons):
+        here = slice(e * (d + 1), (e + 1) * (d + 1))
+        arrow = np.zeros((d + 1, d + 1))
+        arrow[:d, d], arrow[d, :d] = moves[0] * g[group[e]], moves[1] * g[group[e]]
+        arrows[here, here] = arrow
+        slopes[here] = np.concatenate(
+            [moves[0] * theta[e, d] * seen[group[e]], moves[1] * (seen[group[e]] @ theta[e, :d])[:, None]], axis=1
+        ).T
+    small = np.eye(samples) + root[:, None] * (slopes.T @ np.linalg.solve(mu * np.eye(theta.size) - arrows, slopes)) * root
+    ours = radau._capacitance(mu, theta, group, seen, g, root, moves)
+    np.testing.assert_allclose(ours @ small, np.eye(samples), rtol=0, atol=1e-12)
+
+
+def test_collocation_has_the_nodes_and_weights_of_radau():
+    """Five stages, the last at the end of the step; the quadrature is exact up to degree 8, the embedded one up to degree 4."""
+    degrees = np.arange(9)
+    np.testing.assert_allclose(radau.WEIGHTS @ radau.NODES[:, None] ** degrees, 1 / (degrees + 1), rtol=1e-13)
+    assert abs(radau.WEIGHTS @ radau.NODES**9 - 0.1) > 1e-6
+    assert radau.NODES[-1] == 1.0
+    assert abs(radau.EIGENVALUES[0].imag) == 0.0
+    assert (radau.EIGENVALUES.real > 0).all()
