@@ -1,0 +1,87 @@
+"""What a solver did with a problem, and how far that is from the truth."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+import rectilinear as rl
+from rectilinear.flow.field import flatten, make_field
+
+Array = NDArray[np.float64]
+
+REPEATS = 3
+WORTH_REPEATING = 5.0  # seconds: a run longer than this is timed once
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """The flat weights `states` (t, size) at those of the asked `times` that the solver reached before its cap.
+
+    `reached` is the time it came to, `seconds` the best warm time, `gradients` how often -grad L was evaluated, finite
+    differences for Jacobians included (None where that is not known).
+    """
+
+    solver: str
+    rtol: float
+    times: Array
+    states: Array
+    reached: float
+    seconds: float
+    gradients: int | None
+
+    @property
+    def finished(self) -> bool:
+        return len(self.states) == len(self.times)
+
+
+Solve = Callable[[rl.Problem, Array, float, float], Attempt]  # problem, times, rtol, cap in seconds
+
+
+def best(attempt: Callable[[], Attempt]) -> Attempt:
+    """The attempt with the best time of several, as the first run may compile and a machine is never quiet."""
+    first = attempt()
+    if first.seconds > WORTH_REPEATING:
+        return first
+    return replace(first, seconds=min(attempt().seconds for _ in range(REPEATS)))
+
+
+def best_seconds(run: Callable[[], object], repeats: int = REPEATS) -> float:
+    """The shortest warm time of `run`."""
+    run()
+    took = []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        run()
+        took.append(time.perf_counter() - began)
+    return min(took)
+
+
+def small_atol(problem: rl.Problem, rtol: float) -> float:
+    """rtol times the root mean square of the starting weights: as strict on tiny weights as on grown ones.
+
+    Small weights grow by many orders of magnitude, and their errors with them, so a larger absolute tolerance spoils the run.
+    """
+    start = flatten(problem.weights)
+    return rtol * float(np.sqrt(np.mean(start * start)))
+
+
+def weight_error(attempt: Attempt, truth: Attempt) -> float | None:
+    """|theta - truth| / |truth| at the last time; None for a run that did not get there."""
+    if not attempt.finished:
+        return None
+    return float(np.linalg.norm(attempt.states[-1] - truth.states[-1]) / np.linalg.norm(truth.states[-1]))
+
+
+def loss_error(problem: rl.Problem, attempt: Attempt, truth: Attempt) -> float | None:
+    """Largest |L - truth| over the saved times, in units of the first loss; None for a run that did not get to the end."""
+    if not attempt.finished:
+        return None
+    field = make_field(problem)
+    expected = np.array([field.loss(theta) for theta in truth.states])
+    found = np.array([field.loss(theta) for theta in attempt.states])
+    return float(np.max(np.abs(found - expected)) / expected[0])
