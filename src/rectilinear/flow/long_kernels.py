@@ -161,17 +161,22 @@ def _sample_kernels(
 def _sample_coupling(kernel: Complex, pull: Array, curvature: Array) -> Complex:
     """(I + C K)^{-1} C with C = diag(curvature) - pull pull^T."""
     samples = pull.shape[0]
-    matrix, c = np.empty((samples, samples), dtype=np.complex128), np.empty((samples, samples), dtype=np.complex128)
+    matrix = np.empty((samples, samples), dtype=np.complex128)
     for other in range(samples):
         total = 0.0j
         for i in range(samples):
             total += pull[i] * kernel[i, other]
         for i in range(samples):
             matrix[i, other] = curvature[i] * kernel[i, other] - pull[i] * total
-            c[i, other] = -pull[i] * pull[other]
         matrix[other, other] += 1.0
-        c[other, other] += curvature[other]
-    return np.linalg.solve(matrix, c)
+    matrix = np.linalg.inv(matrix)
+    for i in range(samples):
+        total = 0.0j
+        for other in range(samples):
+            total += matrix[i, other] * pull[other]
+        for other in range(samples):
+            matrix[i, other] = matrix[i, other] * curvature[other] - total * pull[other]
+    return matrix
 
 
 @numba.njit(cache=True, nogil=True)

@@ -1,0 +1,74 @@
+"""LongTrajectory: a classifier's run far beyond the range of floating-point times, kept in the log domain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .trajectory import Trajectory
+
+if TYPE_CHECKING:
+    import xarray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LongTrajectory(Trajectory):
+    """A run at times 10^log10_times (t,) with ln L = `log_loss` (t,); the start t = 0 is log10 t = -inf.
+
+    `weights` are the weights themselves: they grow like a power of ln t only. `times` is infinite, and `loss` zero, where the
+    number leaves the float range. `events.time` holds log10 t. `direction_change` is |theta/|theta| - earlier theta/|theta||
+    where a run was followed until its direction converges: from a quarter of the last log10 t to the last.
+    """
+
+    log10_times: Array = None  # type: ignore[assignment]  # always given; a default is forced by the parent's fields
+    log_loss: Array = None  # type: ignore[assignment]
+    direction_change: float | None = None
+
+    @cached_property
+    def directions(self) -> tuple[Array, ...]:
+        """W_l / |W_l|_F of every layer, each (t, out, in)."""
+        return tuple(layer / np.linalg.norm(layer, axis=(1, 2), keepdims=True) for layer in self.weights)
+
+    @cached_property
+    def normalised_margins(self) -> Array:
+        """y_i f(x_i) / |theta|^k of every sample, (t, n): theta all weights that train, k the number of their layers."""
+        trained = [w for w, trains in zip(self.weights, self.problem.network.trainable_layers, strict=True) if trains]
+        size = np.sqrt(sum(np.sum(w**2, axis=(1, 2)) for w in trained))
+        return np.asarray(self.problem.y * self.outputs() / size[:, None] ** len(trained))
+
+    def _extra_variables(self) -> dict[str, Any]:
+        return {
+            "log10_time": ("time", self.log10_times, {"long_name": "log10 of the time in units of tau"}),
+            "log_loss": ("time", self.log_loss, {"long_name": "natural logarithm of the loss"}),
+            "normalised_margin": (("time", "sample"), self.normalised_margins),
+        }
+
+    def _metadata(self) -> dict[str, Any]:
+        return {**super()._metadata(), "direction_change": self.direction_change}
+
+    @classmethod
+    def _extra_fields(cls, contents: xarray.Dataset, metadata: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "log10_times": contents["log10_time"].values,
+            "log_loss": contents["log_loss"].values,
+            "direction_change": metadata["direction_change"],
+        }
+
+    def _card(self) -> list[tuple[str, str]]:
+        rows = super()._card()
+        if not len(self):
+            return rows
+        span = f"{len(self)} from t = 10^{self.log10_times[0]:g} to 10^{self.log10_times[-1]:g}"
+        rows = [(name, span if name == "times" else text) for name, text in rows]
+        fall = f"ln L {self.log_loss[0]:.6g} -> {self.log_loss[-1]:.6g}"
+        rows = [(name, fall if name == "loss" else text) for name, text in rows]
+        if self.direction_change is not None:
+            rows.append(("direction", f"changed by {self.direction_change:.2g} over the last three quarters of log10 t"))
+        return rows
