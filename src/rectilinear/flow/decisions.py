@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ..events import Events, Kind
+from ..problem import Problem
 from .kinks import Kinks, Signs
 
 Array = NDArray[np.float64]
@@ -14,6 +17,16 @@ Indices = NDArray[np.intp]
 ON_KINK = 1e-12  # |n.w| below this share of the neuron's size is zero up to rounding
 AT_ORIGIN = 1e-9  # |w| below this share of the neuron's size when a sliding neuron passes through zero
 EXITS = 30  # directions tried for a neuron that leaves the origin
+
+
+@dataclass
+class Start:
+    """A state to go on from: time, neurons (h, inputs + 1), patterns (h, lines) and the integral of |grad L|^2."""
+
+    t: float
+    theta: Array
+    signs: Signs
+    energy: float
 
 
 class Decisions:
@@ -125,3 +138,10 @@ class Decisions:
         order = np.argsort(columns[0], kind="stable")
         time, neuron, line, kind, below, above, multiplier = (column[order] for column in columns)
         return Events(time, neuron, line, kind.astype(np.int8), below, above, multiplier)
+
+
+def first_start(problem: Problem, decisions: Decisions) -> Start:
+    """The problem's own start, with neurons on kinks decided."""
+    theta = np.concatenate([problem.weights[0], problem.weights[1].T], axis=1)
+    pull = np.asarray(problem.loss.pull(problem.y, problem.output(problem.weights))) / len(problem.y)
+    return Start(0.0, theta, decisions.start(theta, pull), 0.0)

@@ -97,6 +97,7 @@ def follow_free(
     bands: Array,
     pulls: Array,
     h: float,
+    end: float,
     x: Array,
     line: Indices,
     lengths: Array,
@@ -109,7 +110,7 @@ def follow_free(
     status: Indices,
     events: Array,
 ) -> int:
-    """Follow free neurons `thetas` (m, inputs + 1) of patterns `signs` (m, lines) through the step; both are overwritten.
+    """Follow free neurons `thetas` (m, inputs + 1) of patterns `signs` (m, lines) up to `end` (1 is the whole step), in place.
 
     A neuron that meets a kink crosses it or, if pushed in from both sides, is held: then, or when it meets a kink at once, it is
     left there with status NEEDS_DECISION at time `reached`. `events` (rows, 5) gets (neuron, u, line, velocity below, above) of
@@ -125,13 +126,13 @@ def follow_free(
                 active = signs[n, line[i]] * lengths[i] > 0.0
                 for j in range(d):
                     seen[i, j] = x[i, j] if active else alpha * x[i, j]
-            collocate_neuron(thetas[n], seen, pulls, h, u, 1.0, l2, train, path)
+            collocate_neuron(thetas[n], seen, pulls, h, u, end, l2, train, path)
             when, where = first_kink(path, signs[n], normals, bands[n])
             if where < 0:
                 thetas[n] = path[-1]
-                u = 1.0
+                u = end
                 break
-            at = u + when * (1.0 - u)
+            at = u + when * (end - u)
             if at <= u:
                 status[n] = NEEDS_DECISION
                 break

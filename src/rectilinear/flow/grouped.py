@@ -20,7 +20,6 @@ Indices = NDArray[np.intp]
 DECADES_TOGETHER = (
     4  # neurons whose sizes differ by more decades are not mixed in one basis: the small would drown in rounding
 )
-NEGLIGIBLE = 1e-30  # share of a group's squared size below which a direction is rounding
 
 
 @dataclass
@@ -125,11 +124,12 @@ class Groups:
         width = theta.shape[1]
         if len(members) <= width:
             return Group(key, pattern.copy(), sign_a, members, theta, np.eye(len(members)))
-        squares, directions = np.linalg.eigh(theta.T @ theta)
-        kept = squares > NEGLIGIBLE * squares[-1]
-        lengths = np.sqrt(squares[kept])
-        mix = theta @ (directions[:, kept] / lengths)
-        return Group(key, pattern.copy(), sign_a, members, lengths[:, None] * directions[:, kept].T, mix)
+        _, directions = np.linalg.eigh(theta.T @ theta)
+        shares = theta @ directions  # lengths from here, not from the eigenvalues: those have lost half the digits
+        lengths = np.linalg.norm(shares, axis=0)
+        kept = lengths > 0.0
+        mix, carried = shares[:, kept] / lengths[kept], lengths[kept, None] * directions[:, kept].T
+        return Group(key, pattern.copy(), sign_a, members, carried, mix)
 
     def _flatten(self) -> None:
         self.groups = list(self._by_key.values())

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from ..errors import FlowError
 from ..events import Events, Kind
 from ..problem import Problem
-from .decisions import Decisions
-from .follow import DONE, MOST_EVENTS, collocate_neuron, first_kink, follow_free, pulls_at
+from .decisions import Decisions, Start, first_start
+from .follow import MOST_EVENTS, NEEDS_DECISION, collocate_neuron, first_kink, follow_free, pulls_at
 from .grouped import Groups
 from .interpolation import basis_at, crossings, first_root, integral_weights
 from .kinks import Kinks, Signs
@@ -47,18 +47,20 @@ class KinkEngine:
 
     name = "kink-exact"
 
-    def __init__(self, problem: Problem, rtol: float) -> None:
+    def __init__(
+        self, problem: Problem, rtol: float, decisions: Decisions | None = None, start: Start | None = None
+    ) -> None:
         self.problem, self.rtol = problem, rtol
-        self.kinks = Kinks(problem)
-        self.decisions = Decisions(self.kinks)
+        self.decisions = decisions or Decisions(Kinks(problem))
+        self.kinks = self.decisions.kinks
+        start = start or first_start(problem, self.decisions)
         self.train = np.array(problem.network.trainable_layers, dtype=np.float64)
         self.reach = float(np.linalg.norm(problem.x, axis=1).mean())
-        self.t = self.energy = self.h = 0.0
+        self.t, self.energy, self.h = start.t, start.energy, 0.0
         self.chattering = False
         self.steps = self.rejected = self.evaluations = self.standing = 0
         self.groups_over_time: list[tuple[float, int]] = []
-        theta = np.concatenate([problem.weights[0], problem.weights[1].T], axis=1)
-        self.groups = Groups(self.kinks, theta, self.decisions.start(theta, self._pulls(theta)))
+        self.groups = Groups(self.kinks, start.theta, start.signs)
         self.step_size = 0.0
         self.light_step = np.inf  # the step at which followed neurons would just be seen by the others
         self._prepare()
@@ -255,68 +257,65 @@ class KinkEngine:
     def _follow(self, neurons: Indices) -> bool:
         """Follow these neurons through the step by themselves, if the others cannot see the difference at this tolerance."""
         groups = self.groups
-        theta = np.array([groups.neuron(h, groups.carried) for h in neurons])
-        unfollowed = np.array([groups.neuron(h, groups.carried + self.stages[-1]) for h in neurons])
-        signs = groups.patterns[neurons].copy()
-        before = signs.copy()
         noted = len(self.decisions.log)
-        reached, status = np.zeros(len(neurons)), np.full(len(neurons), 1 - DONE, dtype=np.intp)
-        free = np.flatnonzero((signs != 0).all(axis=1))
-        if free.size and not self._follow_free(neurons, free, theta, signs, reached, status):
-            return False
-        for n in np.flatnonzero(status != DONE):
-            end = self._follow_deciding(int(neurons[n]), theta[n], signs[n], reached[n])
-            if end is None:
-                self.light_step = 0.3 * self.h
-                del self.decisions.log[noted:]
-                return False
-            theta[n], signs[n] = end
-        change = self._outputs(theta, signs) - self._outputs(unfollowed, before)
-        seen = self.h * float(np.abs(change).max()) * self.reach / self.rtol
-        self.light_step = self.h * min(
-            GROW, max(SHRINK, (0.5 / max(seen, 1e-300)) ** (1 / 3))
-        )  # it grows as the cube of the step
-        if seen > 1.0:
-            del self.decisions.log[noted:]
-            return False
-        self.pending = Pending(followed=(neurons, theta, signs))
-        return True
+        followed = self._followed(neurons, 1.0)
+        if followed is None:
+            self.light_step = 0.3 * self.h
+        else:
+            unfollowed = np.array([groups.neuron(h, groups.carried + self.stages[-1]) for h in neurons])
+            change = self._outputs(*followed) - self._outputs(unfollowed, groups.patterns[neurons])
+            seen = self.h * float(np.abs(change).max()) * self.reach / self.rtol
+            # what the others see grows as the cube of the step
+            self.light_step = self.h * min(GROW, max(SHRINK, (0.5 / max(seen, 1e-300)) ** (1 / 3)))
+            if seen <= 1.0:
+                self.pending = Pending(followed=(neurons, *followed))
+                return True
+        del self.decisions.log[noted:]
+        return False
 
     def _outputs(self, theta: Array, signs: Signs) -> Array:
         """What these neurons add to the output on the samples."""
-        return np.einsum("h,hi,hi->i", theta[:, -1], self.kinks.slopes(signs), theta[:, :-1] @ self.kinks.x.T)
+        return np.asarray(np.einsum("h,hi,hi->i", theta[:, -1], self.kinks.slopes(signs), theta[:, :-1] @ self.kinks.x.T))
 
-    def _follow_free(
-        self, neurons: Indices, free: Indices, theta: Array, signs: Signs, reached: Array, status: Indices
-    ) -> bool:
-        kinks, problem = self.kinks, self.problem
-        thetas, patterns = theta[free], signs[free]
-        ends, codes = np.zeros(len(free)), np.zeros(len(free), dtype=np.intp)
-        events = np.empty((MOST_EVENTS * len(free), 5))
-        count = follow_free(
-            thetas, patterns, BELOW * self.groups.sizes[neurons[free]], self.pulls, self.h, kinks.x, kinks.line, kinks.lengths,
-            kinks.normals, kinks.jump_rows, kinks.alpha, problem.l2, self.train, ends, codes, events,
-        )  # fmt: skip
-        if count < 0:
-            return False
-        for n, u, line, below, above in events[:count]:
-            self.decisions.note(self.t + u * self.h, neurons[free[int(n)]], int(line), Kind.CROSS, below, above)
-        theta[free], signs[free], reached[free], status[free] = thetas, patterns, ends, codes
-        return True
+    def _followed(self, neurons: Indices, end: float) -> tuple[Array, Signs] | None:
+        """Weights and patterns of these neurons at `end` (1 is the whole step); None if that takes too many events."""
+        groups, kinks, problem = self.groups, self.kinks, self.problem
+        theta = np.array([groups.neuron(h, groups.carried) for h in neurons])
+        signs = groups.patterns[neurons].copy()
+        reached, status = np.zeros(len(neurons)), np.full(len(neurons), NEEDS_DECISION, dtype=np.intp)
+        free = np.flatnonzero((signs != 0).all(axis=1))
+        if free.size:
+            thetas, patterns, ends, codes = theta[free], signs[free], reached[free], status[free]
+            events = np.empty((MOST_EVENTS * len(free), 5))
+            count = follow_free(
+                thetas, patterns, BELOW * groups.sizes[neurons[free]], self.pulls, self.h, end, kinks.x, kinks.line,
+                kinks.lengths, kinks.normals, kinks.jump_rows, kinks.alpha, problem.l2, self.train, ends, codes, events,
+            )  # fmt: skip
+            if count < 0:
+                return None
+            for n, u, line, below, above in events[:count]:
+                self.decisions.note(self.t + u * self.h, neurons[free[int(n)]], int(line), Kind.CROSS, below, above)
+            theta[free], signs[free], reached[free], status[free] = thetas, patterns, ends, codes
+        for n in np.flatnonzero(status == NEEDS_DECISION):
+            result = self._follow_deciding(int(neurons[n]), theta[n], signs[n], reached[n], end)
+            if result is None:
+                return None
+            theta[n], signs[n] = result
+        return theta, signs
 
-    def _follow_deciding(self, h: int, theta: Array, signs: Signs, u: float) -> tuple[Array, Signs] | None:
-        """Follow one neuron from u to the end of the step, through holds and the origin; None if that does not end."""
+    def _follow_deciding(self, h: int, theta: Array, signs: Signs, u: float, end: float) -> tuple[Array, Signs] | None:
+        """Follow one neuron from u to `end`, through holds and the origin; None if that does not end."""
         kinks, problem = self.kinks, self.problem
         band = BELOW * float(self.groups.sizes[h])
         path, pull = np.empty((STAGES + 1, len(theta))), np.empty(len(problem.y))
         for _ in range(MOST_EVENTS):
-            collocate_neuron(theta, kinks.seen(signs), self.pulls, self.h, u, 1.0, problem.l2, self.train, path)
+            collocate_neuron(theta, kinks.seen(signs), self.pulls, self.h, u, end, problem.l2, self.train, path)
             when, line = first_kink(path, signs, kinks.normals, band)
             if (signs == 0).any() and path[-1, -1] * theta[-1] < 0.0:
                 return None  # a held neuron's a changes sign: that is decided at a cut
             if line < 0:
-                return path[-1], signs
-            at = u + when * (1.0 - u)
+                return path[-1].copy(), signs
+            at = u + when * (end - u)
             if at > u:
                 collocate_neuron(theta, kinks.seen(signs), self.pulls, self.h, u, at, problem.l2, self.train, path)
                 theta, u = path[-1].copy(), at
@@ -337,6 +336,11 @@ class KinkEngine:
             carried = carried + np.einsum("j,jek->ek", basis_at(u)[1:], self.stages)
             energy = energy + self.h * float(integral_weights(u) @ self.energies[1:])
         theta = self.groups.neurons(carried)
+        if t != self.t and self.pending is not None and self.pending.followed is not None:
+            neurons, noted = self.pending.followed[0], len(self.decisions.log)
+            part = self._followed(neurons, u)
+            del self.decisions.log[noted:]
+            theta[neurons] = self.pending.followed[1] if part is None else part[0]
         return np.concatenate([theta[:, :-1].ravel(), theta[:, -1]]), energy
 
     def commit(self) -> tuple[float, float]:

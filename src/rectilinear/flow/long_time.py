@@ -1,184 +1,27 @@
-"""Classification to times like 10^10,000,000: the kink-exact flow in rescaled time, d theta/ds = -grad ln L, dt/ds = 1/L.
-
-Kinks and sliding depend only on ratios of pulls, so they are decided as in ordinary time. Where the loss goes to zero, ln(1/L)
-grows exponentially with s if both layers train, and linearly if one does; steps in s grow accordingly.
-"""
+"""Classification to times like 10^10,000,000: runs in rescaled time, kept and reported in log10 t."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..dataset import Dataset
 from ..errors import FlowError, InputError
 from ..long_trajectory import LongTrajectory
-from ..network import Network, Weights
 from ..problem import Problem
 from ..trajectory import Audit, Status
 from .audit import audit_run
-from .interpolation import basis_at, integral_weights
-from .kink_engine import KinkEngine
-from .long_kernels import log_integral, normalised_pulls, rescaled_step
-from .radau import NODES, STAGES
+from .long_engine import LN10, LongEngine, Span
 from .watch import Watch, provenance
 
 Array = NDArray[np.float64]
 
 UNTIL = "direction converges"
-LN10 = float(np.log(10.0))
-SAME_SPAN = 1e-12  # singular values of the data below this share of the largest are rounding
-AT_REST = 1e-12  # relative change of every neuron over as long as the run has taken; below it the flow has ended
 LONGEST = 1e300  # of s: beyond it the loss has settled at a positive value while weights still grow
 FIRST_LOOK, LOOK_RATIO = 4.0, 4.0  # log10 t at which directions are first compared, and how much later again
 LAST_LOOK = 1e9  # log10 t at which margins lose the digits that tell samples apart
-
-
-class Span:
-    """The problem in coordinates of the span of its samples: exact, as neurons move only within it.
-
-    With orthonormal rows B of the span, w = (w B^T) B + rest and the rest never changes.
-    """
-
-    def __init__(self, problem: Problem) -> None:
-        x = problem.x
-        _, sizes, rows = np.linalg.svd(x, full_matrices=False)
-        self.basis = rows[sizes > SAME_SPAN * sizes[0]]
-        if len(self.basis) == x.shape[1]:
-            self.basis = np.eye(len(self.basis))  # nothing to leave out: keep the coordinates
-        first, second = problem.weights
-        inside = first @ self.basis.T
-        self.rest = first - inside @ self.basis
-        network = Network(
-            len(self.basis), problem.network.widths, problem.network.alpha, trainable=problem.network.trainable
-        )
-        self.problem = Problem(Dataset(x @ self.basis.T, problem.y), network, (inside, second), problem.loss)
-
-    def full(self, theta: Array) -> Weights:
-        """Weights of the given problem from (neurons, span + 1)."""
-        return theta[:, :-1] @ self.basis + self.rest, theta[:, -1:].T
-
-
-class LongEngine(KinkEngine):
-    """The kink-exact engine in rescaled time: its `t` is s, its objective ln L, its energy the fall of ln L."""
-
-    name = "kink-exact, rescaled time"
-
-    def __init__(self, problem: Problem, rtol: float) -> None:
-        self.log_t = -np.inf
-        self._solved: tuple[float, Array] | None = None  # the last converged step from the present state
-        super().__init__(problem, rtol)
-        self.stamped = 0
-        self._restamp(lambda s: -np.inf)
-
-    # ------------------------------------------------------------------ the rescaled field
-
-    def _normalised(self, theta: Array) -> tuple[Array, float]:
-        problem, samples = self.problem, len(self.problem.y)
-        pull = np.empty(samples)
-        outputs = problem.output((theta[:, :-1], theta[:, -1:].T))
-        log_loss = normalised_pulls(problem.loss.code, problem.y, outputs, pull, np.empty(samples))
-        return pull, log_loss
-
-    def _pulls(self, theta: Array) -> Array:
-        return self._normalised(theta)[0]
-
-    def _log_loss(self, theta: Array) -> float:
-        return self._normalised(theta)[1]
-
-    def _try(self, h: float, guess: Array) -> bool:
-        self.steps += 1
-        groups, problem = self.groups, self.problem
-        if self._solved is not None and h < self._solved[0]:  # a longer step from here is known: its beginning
-            longer, stages = self._solved
-            guess = np.einsum("sj,jek->sek", np.array([basis_at(c * h / longer)[1:] for c in NODES]), stages)
-        self.stages, self.energies, self.log_losses = guess, np.empty(STAGES + 1), np.empty(STAGES + 1)
-        self.pulls = np.empty((STAGES + 1, len(problem.y)))
-        sizes = np.maximum(np.linalg.norm(groups.carried, axis=1), np.finfo(float).tiny)
-        self.error, evaluations = rescaled_step(
-            groups.carried, groups.group, groups.seen, problem.y, problem.loss.code, self.train,
-            sizes, self.rtol, h, self.stages, self.energies, self.log_losses, self.pulls,
-        )  # fmt: skip
-        self.evaluations += evaluations
-        self.objective = float(self.log_losses[-1])
-        self.h = h
-        if self.error >= 0.0:
-            self._solved = (h, self.stages)
-        return self.error >= 0.0
-
-    def _stand_still(self) -> None:
-        super()._stand_still()
-        self.log_losses[:] = self.log_losses[0]
-
-    def _shorten(self, h: float, factor: float) -> bool:
-        if h < 1e-14 * self.t or h == 0.0:
-            raise FlowError(
-                f"the step shrank to nothing at t = 10^{self.log_t / LN10:.6g} after {self.steps} steps; "
-                f"loosen rtol (now {self.rtol:g})."
-            )
-        return super()._shorten(h, factor)
-
-    # ------------------------------------------------------------------ time
-
-    def _log_t_at(self, u: float) -> float:
-        """ln t at the share u of the step."""
-        if self.h == 0.0 or u == 0.0:
-            return self.log_t
-        step = log_integral(-self.log_losses, u)
-        return float(np.logaddexp(self.log_t, np.log(self.h) + step))
-
-    @property
-    def log_step_end(self) -> float:
-        return self._log_t_at(1.0)
-
-    def share_of(self, log_t: float) -> float:
-        """The share u of the step at which ln t is reached."""
-        low, high = 0.0, 1.0
-        while high - low > 1e-15:
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if self._log_t_at(middle) < log_t else (low, middle)
-        return high
-
-    def at_share(self, u: float) -> tuple[Array, float, float]:
-        """Neurons (neurons, inputs + 1), ln L, and the fall of ln L as the integral of |grad ln L|^2, within the step."""
-        carried = self.groups.carried + np.einsum("j,jek->ek", basis_at(u)[1:], self.stages)
-        theta = self.groups.neurons(carried)
-        return theta, self._log_loss(theta), self.energy + self.h * float(integral_weights(u) @ self.energies[1:])
-
-    def here(self) -> tuple[Array, float, float]:
-        theta = self.groups.neurons(self.groups.carried)
-        return theta, self._log_loss(theta), self.energy
-
-    def commit(self) -> tuple[float, float]:
-        began, length = self.t, self.h
-        self._restamp(lambda s: self._log_t_at((s - began) / length if length else 0.0))
-        self.log_t = self.log_step_end
-        result = super().commit()
-        self._solved = None
-        self.groups.sizes = np.linalg.norm(self.groups.neurons(self.groups.carried), axis=1)  # they grow without bound
-        self._restamp(lambda s: self.log_t)
-        return result
-
-    def _restamp(self, log_t: Callable[[float], float]) -> None:
-        """Give the events noted since the last call their log10 t, which the decisions noted with their s."""
-        log = self.decisions.log
-        for k in range(self.stamped, len(log)):
-            log[k] = (log_t(log[k][0]) / LN10, *log[k][1:])
-        self.stamped = len(log)
-
-    def at_rest(self) -> bool:
-        """Whether nothing moves any more: no neuron is driven, or none changes by its own size in a very long time."""
-        carried = self.groups.carried
-        if not len(carried):
-            return True
-        sizes = np.maximum(np.linalg.norm(carried, axis=1), np.finfo(float).tiny)
-        if self._guess is None:  # no step since the last event
-            return False
-        length, stages = self._guess
-        return bool(np.max(np.linalg.norm(stages[-1], axis=1) / sizes) * self.t / length < AT_REST)
 
 
 def simulate_long(

@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from ..events import Events
 from ..problem import Problem
-from .decisions import Decisions
+from .decisions import Decisions, Start
 from .explicit import ExplicitStepper
 from .field import Field, flatten, unflatten
-from .kinks import Kinks, Signs
+from .kinks import Signs
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -37,14 +36,19 @@ class SmoothEngine:
 
     name = "smooth"
 
-    def __init__(self, problem: Problem, field: Field, rtol: float) -> None:
+    def __init__(
+        self, problem: Problem, field: Field, rtol: float, decisions: Decisions | None = None, start: Start | None = None
+    ) -> None:
         self.problem, self.field = problem, field
         self.shapes = problem.network.shapes
         self.objective = 0.0
-        self.slides = Slides(problem) if problem.network.layers == 2 and problem.network.alpha < 1.0 else None
+        self.slides: Slides | None = None
+        weights, t, energy = problem.weights, 0.0, 0.0
+        if decisions is not None and start is not None:
+            self.slides = Slides(problem, decisions, start) if problem.network.alpha < 1.0 else None
+            weights, t, energy = (start.theta[:, :-1], start.theta[:, -1:].T), start.t, start.energy
         self.floor_share = min(COARSEST_FLOOR, rtol ** (1 / 3))
-        start = np.append(flatten(problem.weights), 0.0)
-        self.stepper = ExplicitStepper(self._rhs, start, 0.0, rtol, self._size, self._floor)
+        self.stepper = ExplicitStepper(self._rhs, np.append(flatten(weights), energy), t, rtol, self._size, self._floor)
         self.steps = 0
         self._cut: float | None = None
         self._dense_ready = False
@@ -129,9 +133,6 @@ class SmoothEngine:
         counted = {"steps": self.steps, "rejected": stepper.rejected, "gradients": stepper.evaluations}
         return counted | ({"unresolved": stepper.unresolved} if stepper.unresolved else {})
 
-    def events(self) -> Events | None:
-        return None if self.slides is None else self.slides.decisions.events()
-
 
 NeuronsAt = Callable[[float], Array]
 
@@ -150,11 +151,9 @@ def _root(function: Callable[..., float], neurons_at: NeuronsAt, about: tuple[in
 class Slides:
     """Which neurons of a two-layer network are held on which kinks, and when that changes."""
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem, self.kinks = problem, Kinks(problem)
-        self.decisions = Decisions(self.kinks)
-        theta = np.concatenate([problem.weights[0], problem.weights[1].T], axis=1)
-        self.signs = self.decisions.start(theta, self._pulls(theta))
+    def __init__(self, problem: Problem, decisions: Decisions, start: Start) -> None:
+        self.problem, self.decisions, self.kinks = problem, decisions, decisions.kinks
+        self.signs = start.signs.copy()
         self.bases = self._held_bases()
         self._event: list[int] = []  # neuron, line and side of the event found last
 

@@ -1,0 +1,298 @@
+"""The early phase, exactly: while outputs are negligible against the labels, neurons do not see each other.
+
+The pulls -dl/df are then those at f = 0, so in each cell (between kinks) a neuron's drive g is constant and, with G = |g|, e = g/G,
+p = e.w + a, m = e.w - a and E = e^{Gt},
+
+    e.w(t) = (p E + m/E)/2,   a(t) = (p E - m/E)/2,   the rest of w constant.
+
+A kink n.w = 0 is met where (n.e)(p E^2 + m)/2 + (n.w_rest) E = 0: a quadratic in E. No time is stepped: neurons go from event to
+event by themselves, and the phase ends where the outputs reach a small share of the labels (its error is of that order).
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from ..events import Kind
+from ..problem import Problem
+from .decisions import Decisions, Start
+from .kinks import Signs
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+NEGLIGIBLE = 0.1  # outputs may reach this share of rtol, relative to the labels
+GROWTH = 2.0  # outputs may grow by about e^(2 GROWTH) between two looks at them
+MOST_KINKS = 400  # lines with a jump beyond which following every neuron through every kink costs more than it saves
+NO_JUMP = 1e-13  # a jump this small, relative to the largest possible, is rounding: crossing such a kink changes nothing
+MOST_EVENTS = 100_000
+HALVINGS = 5  # of the last step
+
+
+@numba.njit(cache=True, nogil=True)
+def _next_root(c: float, b: float, p: float, m: float, side: float) -> float:
+    """Smallest E > 1 where side * (c (p E + m/E)/2 + b) falls through zero; inf if there is none."""
+    best = np.inf
+    top = c * p
+    if top == 0.0:
+        candidates = (-c * m / (2.0 * b) if b != 0.0 else np.inf, np.inf)
+    else:
+        inside = b * b - top * c * m
+        if inside < 0.0:
+            return best
+        root = np.sqrt(inside)
+        far = -(b + root) if b >= 0.0 else root - b
+        candidates = (far / top, c * m / far if far != 0.0 else np.inf)
+    for value in candidates:
+        # falling: the derivative of c (p E + m/E)/2 with respect to E, times the side, is negative
+        if value > 1.0 and value < best and side * c * (p - m / (value * value)) < 0.0:
+            best = value
+    return best
+
+
+@numba.njit(cache=True, nogil=True)
+def move(theta: Array, g: Array, time: float) -> None:
+    """Move one neuron (inputs + 1,) under a constant drive."""
+    d = g.shape[0]
+    size = np.sqrt(np.dot(g, g))
+    if size == 0.0:
+        return
+    along = np.dot(g, theta[:d]) / size
+    half = 0.5 * ((along + theta[d]) * np.expm1(size * time))
+    other = 0.5 * ((along - theta[d]) * np.expm1(-size * time))
+    for j in range(d):
+        theta[j] += g[j] / size * (half + other)
+    theta[d] += half - other
+
+
+@numba.njit(cache=True, nogil=True)
+def next_kink(theta: Array, g: Array, signs: Signs, normals: Array, matters: NDArray[np.bool_]) -> tuple[float, int]:
+    """When and where one neuron under a constant drive leaves its side of a kink that matters; inf and -1 if it never does."""
+    d = g.shape[0]
+    size = np.sqrt(np.dot(g, g))
+    best, where = np.inf, -1
+    if size == 0.0:
+        return best, where
+    along = np.dot(g, theta[:d]) / size
+    p, m = along + theta[d], along - theta[d]
+    for line in range(signs.shape[0]):
+        if signs[line] == 0 or not matters[line]:
+            continue
+        c = np.dot(normals[line], g) / size
+        b = np.dot(normals[line], theta[:d]) - c * along
+        value = _next_root(c, b, p, m, float(signs[line]))
+        if value < best:
+            best, where = value, line
+    return np.log(best) / size, where
+
+
+@numba.njit(cache=True, nogil=True)
+def advance_free(
+    thetas: Array,
+    signs: Signs,
+    x: Array,
+    line: Indices,
+    lengths: Array,
+    normals: Array,
+    jumps: Array,
+    matters: NDArray[np.bool_],
+    pull: Array,
+    alpha: float,
+    time: float,
+    used: Array,
+    energies: Array,
+    where: Indices,
+    events: Array,
+) -> int:
+    """Move free neurons by `time`; one that meets a kink which pushes from both sides is left there, at `used`, line `where`.
+
+    `events` (rows, 5) gets (neuron, time, line, velocity below, velocity above) of every crossing; returns how many there were,
+    -1 if there was no room.
+    """
+    samples, d = x.shape
+    g = np.empty(d)
+    count = 0
+    for n in range(thetas.shape[0]):
+        where[n] = -1
+        for _ in range(MOST_EVENTS):
+            g[:] = 0.0
+            for i in range(samples):
+                slope = 1.0 if signs[n, line[i]] * lengths[i] > 0.0 else alpha
+                for j in range(d):
+                    g[j] += slope * pull[i] * x[i, j]
+            wait, hit = next_kink(thetas[n], g, signs[n], normals, matters)
+            length = min(wait, time - used[n])
+            before = thetas[n, d] * np.dot(g, thetas[n, :d])
+            move(thetas[n], g, length)
+            energies[n] += thetas[n, d] * np.dot(g, thetas[n, :d]) - before
+            used[n] += length
+            if used[n] >= time or hit < 0:
+                used[n] = time
+                break
+            turn = 1.0 if thetas[n, d] >= 0.0 else -1.0
+            here = turn * np.dot(g, normals[hit])
+            there = here - turn * signs[n, hit] * jumps[hit]
+            if here * there <= 0.0:
+                where[n] = hit
+                break
+            if count == events.shape[0]:
+                return -1
+            below, above = (here, there) if signs[n, hit] < 0 else (there, here)
+            events[count, 0], events[count, 1], events[count, 2] = n, used[n], hit
+            events[count, 3], events[count, 4] = below, above
+            count += 1
+            signs[n, hit] = -signs[n, hit]
+    return count
+
+
+class EarlyPhase:
+    """The flow with pulls frozen at f = 0, as long as the outputs stay negligible; then `over` is set and `end` holds the state."""
+
+    name = "early"
+    chattering = False
+
+    def __init__(self, problem: Problem, decisions: Decisions, start: Start, rtol: float) -> None:
+        self.problem, self.decisions, self.end = problem, decisions, start
+        kinks = self.kinks = decisions.kinks
+        zero = np.zeros_like(problem.y)
+        self.pull = np.asarray(problem.loss.pull(problem.y, zero)) / len(zero)
+        self.jumps = kinks.jumps(self.pull)
+        self.matters = np.abs(self.jumps) > NO_JUMP * kinks.jumps(np.abs(self.pull)).max()
+        self.limit = NEGLIGIBLE * rtol * float(np.sqrt(np.mean(problem.y**2)))
+        self.reach = np.linalg.norm(kinks.x, axis=1)
+        self.common = 0.5 * (1.0 + kinks.alpha) * (self.pull @ kinks.x)  # the drive of every neuron if no kink matters
+        strongest = np.abs(self.pull) @ self.reach if self.matters.any() else np.linalg.norm(self.common)
+        self.step_size = GROWTH / max(float(strongest), 1e-300)
+        self.first_loss = float(np.mean(problem.loss.value(problem.y, zero)))
+        self.looks = self.halvings = 0
+        self.over = self.matters.sum() > MOST_KINKS or not self._negligible(start.theta)
+
+    @staticmethod
+    def applies(problem: Problem) -> bool:
+        """Two layers that both train, without regularisation."""
+        return problem.network.layers == 2 and all(problem.network.trainable_layers) and problem.l2 == 0.0
+
+    @property
+    def t(self) -> float:
+        return self.end.t
+
+    def _negligible(self, theta: Array) -> bool:
+        """Whether |f(x)| <= |x| sum_h |a_h| |w_h| is below the limit on all samples."""
+        return bool(self.reach.max() * (np.abs(theta[:, -1]) @ np.linalg.norm(theta[:, :-1], axis=1)) <= self.limit)
+
+    def attempt(self, t_end: float) -> bool:
+        """Go as far as the outputs stay negligible; a step that goes too far is halved a few times, and then is the last."""
+        self.looks += 1
+        length = min(self.step_size, t_end - self.t)
+        noted = len(self.decisions.log)
+        self._next = self._moved(length)
+        if self._negligible(self._next.theta):
+            return True
+        del self.decisions.log[noted:]
+        self.step_size = length / 2
+        self.halvings += 1
+        if self.halvings < HALVINGS:
+            return False
+        self._next = self.end
+        return True
+
+    @property
+    def step_end(self) -> float:
+        return self._next.t
+
+    def state(self, t: float) -> tuple[Array, float]:
+        if t == self.t:
+            at = self.end
+        elif t == self._next.t:
+            at = self._next
+        else:
+            noted = len(self.decisions.log)
+            at = self._moved(t - self.t)
+            del self.decisions.log[noted:]
+        return np.concatenate([at.theta[:, :-1].ravel(), at.theta[:, -1]]), at.energy
+
+    def commit(self) -> tuple[float, float]:
+        self.over = self._next is self.end
+        self.end = self._next
+        theta, signs = self.end.theta, self.end.signs
+        if self.over:  # kinks without a jump were not followed
+            heights = theta[:, :-1] @ self.kinks.normals.T
+            fresh = (signs != 0) & ~self.matters[None, :] & (heights != 0.0)
+            self.end.signs = np.where(fresh, np.sign(heights), signs).astype(np.int8)
+        drives = (self.kinks.slopes(signs) * self.pull) @ self.kinks.x if self.matters.any() else self.common[None, :]
+        speed = np.sum((theta[:, -1:] * drives) ** 2) + np.sum(np.sum(drives * theta[:, :-1], axis=1) ** 2)
+        return float(np.sqrt(speed)), self.first_loss - self.end.energy
+
+    def _moved(self, length: float) -> Start:
+        """All neurons, `length` later."""
+        theta, signs = self.end.theta.copy(), self.end.signs.copy()
+        each = self._move_each(theta, signs, length) if self.matters.any() else self._move_together(theta, length)
+        return Start(self.t + length, theta, signs, self.end.energy + each)
+
+    def _move_together(self, theta: Array, length: float) -> float:
+        """No kink matters (mirrored data): every neuron has the drive of the linear network."""
+        g, size = self.common, float(np.linalg.norm(self.common))
+        if size == 0.0:
+            return 0.0
+        along, a = theta[:, :-1] @ g / size, theta[:, -1].copy()
+        up, down = 0.5 * (along + a) * np.expm1(size * length), 0.5 * (along - a) * np.expm1(-size * length)
+        theta[:, :-1] += np.outer(up + down, g / size)
+        theta[:, -1] += up - down
+        return size * float(theta[:, -1] @ (along + up + down) - a @ along)
+
+    def _move_each(self, theta: Array, signs: Signs, length: float) -> float:
+        """Every neuron from kink to kink; crossings are logged, other decisions taken one by one."""
+        kinks = self.kinks
+        used, energies = np.zeros(len(theta)), np.zeros(len(theta))
+        where = np.full(len(theta), -1, dtype=np.intp)
+        free = np.flatnonzero((signs != 0).all(axis=1))
+        thetas, patterns, waits, gains, lines = theta[free], signs[free], used[free], energies[free], where[free]
+        events = np.empty((max(64, 4 * self.matters.sum() * len(free)), 5))
+        count = advance_free(
+            thetas, patterns, kinks.x, kinks.line, kinks.lengths, kinks.normals, self.jumps, self.matters, self.pull,
+            kinks.alpha, length, waits, gains, lines, events,
+        )  # fmt: skip
+        theta[free], signs[free], used[free], energies[free], where[free] = thetas, patterns, waits, gains, lines
+        for n, at, line, below, above in events[:count]:
+            self.decisions.note(self.t + at, free[int(n)], int(line), Kind.CROSS, below, above)
+        for h in np.flatnonzero(used < length):
+            energies[h] += self._move_one(int(h), theta, signs, used[h], length, int(where[h]))
+        return float(energies.sum())
+
+    def _move_one(self, h: int, theta: Array, signs: Signs, used: float, length: float, line: int) -> float:
+        """One neuron with holds, from `used` to `length`; what it adds to the energy."""
+        kinks, decisions, energy = self.kinks, self.decisions, 0.0
+        for _ in range(MOST_EVENTS):
+            if line >= 0:
+                arrived = np.array([line])
+                signs[h], theta[h] = decisions.settle(h, theta[h], signs[h], arrived, self.pull, self.t + used)
+            g = self.pull @ kinks.seen(signs[h])
+            wait, line = next_kink(theta[h], g, signs[h], kinks.normals, self.matters)
+            turns = self._sign_change(theta[h], g) if (signs[h] == 0).any() else np.inf
+            step = min(wait, turns, length - used)
+            before = theta[h, -1] * (g @ theta[h, :-1])
+            move(theta[h], g, step)
+            energy += theta[h, -1] * (g @ theta[h, :-1]) - before
+            used += step
+            if used >= length or step == np.inf:
+                break
+            if turns < wait:  # what attracted now repels
+                theta[h, -1] = 0.0
+                signs[h] = decisions.decide(h, theta[h], signs[h], np.flatnonzero(signs[h] == 0), self.pull, self.t + used)
+                line = -1
+        return energy
+
+    @staticmethod
+    def _sign_change(neuron: Array, g: Array) -> float:
+        """When a neuron's outgoing weight passes through zero."""
+        size = float(np.linalg.norm(g))
+        if size == 0.0:
+            return np.inf
+        along = float(g @ neuron[:-1]) / size
+        p, m = along + neuron[-1], along - neuron[-1]
+        return float(np.log(m / p) / (2 * size)) if p != 0.0 and m / p > 1.0 else np.inf
+
+    def statistics(self) -> dict[str, int]:
+        return {"looks": self.looks}
