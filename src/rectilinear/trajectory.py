@@ -40,6 +40,10 @@ class Status(Enum):
         "stopped: the run chatters on a kink (neurons are pushed onto a hyperplane w.x = 0 from both sides, "
         "so ordinary steps shrink to nothing); what was computed is returned"
     )
+    STUCK = (
+        "stopped: no further step could be made; what was computed is returned. Loosen rtol, perturb degenerate data slightly, "
+        "or use method='smooth'"
+    )
     DIVERGED = "stopped: the weights left the range of floating-point numbers; take smaller steps"
     PREDICTED = "given by a theorem"
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import FlowError
 from ..events import Events, Kind
 from ..problem import Problem
 from .kinks import Kinks, Signs
@@ -16,7 +17,8 @@ Indices = NDArray[np.intp]
 
 ON_KINK = 1e-12  # |n.w| below this share of the neuron's size is zero up to rounding
 AT_ORIGIN = 1e-9  # |w| below this share of the neuron's size when a sliding neuron passes through zero
-EXITS = 30  # directions tried for a neuron that leaves the origin
+EXITS = 200  # kinks met by a neuron that leaves the origin
+NOTHING = 1e-30
 
 
 @dataclass
@@ -45,28 +47,34 @@ class Decisions:
         self.log.append((float(t), int(h), int(line), kind, float(below), float(above), float(multiplier)))
 
     def start(self, theta: Array, pull: Array) -> Signs:
-        """Patterns (neurons, lines) of neurons theta (neurons, inputs + 1) at t = 0; those on kinks are decided there."""
+        """Patterns (neurons, lines) of neurons theta (neurons, inputs + 1) at t = 0; those on kinks are decided, in place."""
         heights = theta[:, :-1] @ self.kinks.normals.T
         sizes = np.linalg.norm(theta, axis=1)
         signs = np.sign(heights).astype(np.int8)
         signs[np.abs(heights) <= ON_KINK * sizes[:, None]] = 0
         for h in np.flatnonzero((signs == 0).any(axis=1) & (sizes > 0)):
-            signs[h], _ = self.settle(h, theta[h], signs[h], np.flatnonzero(signs[h] == 0), pull, 0.0)
+            signs[h], theta[h] = self.settle(int(h), theta[h], signs[h], np.flatnonzero(signs[h] == 0), pull, 0.0)
         return signs
 
     def settle(self, h: int, theta: Array, signs: Signs, arrived: Indices, pull: Array, t: float) -> tuple[Signs, Array]:
         """New pattern and weights of neuron h, which has reached the lines `arrived` (and may be held on others)."""
         size = np.linalg.norm(theta)
         if np.linalg.norm(theta[:-1]) <= AT_ORIGIN * size:
-            return self._leave_origin(h, theta, signs, pull, t), np.append(np.zeros(len(theta) - 1), theta[-1])
+            after = self._pass_origin(h, theta, signs, pull, t)
+            return after, np.append(np.zeros(len(theta) - 1), theta[-1])
         heights = self.kinks.normals @ theta[:-1]
         touching = np.union1d(np.flatnonzero((signs == 0) | (np.abs(heights) <= ON_KINK * size)), arrived).astype(np.intp)
         after = self.decide(h, theta, signs, touching, pull, t)
         held = np.flatnonzero(after == 0)
         if held.size:
             basis = self.kinks.held_basis(held)
-            theta = np.append(theta[:-1] - (theta[:-1] @ basis.T) @ basis, theta[-1])
+            theta = np.append(theta[:-1] - (theta[:-1] @ basis.T) @ basis, self.leaning(theta, signs, pull))
         return after, theta
+
+    def leaning(self, theta: Array, signs: Signs, pull: Array) -> float:
+        """The outgoing weight; if zero, a nothing of the sign it is about to take, so that holds know which way it pushes."""
+        a = float(theta[-1])
+        return a if a != 0.0 else self._sign_a(theta, signs, pull) * NOTHING * float(np.linalg.norm(theta))
 
     def decide(self, h: int, theta: Array, signs: Signs, touching: Indices, pull: Array, t: float) -> Signs:
         """New signs of a neuron that touches these lines."""
@@ -76,8 +84,7 @@ class Decisions:
         for k, line in enumerate(touching):
             if after[line] == signs[line] and (signs[line] != 0 or t > 0.0):
                 continue  # turned back without crossing, or held as before
-            moved = Kind.RELEASE if signs[line] == 0 and t > 0.0 else Kind.CROSS
-            kind = Kind.PIN if after[line] == 0 else moved
+            kind = Kind.PIN if after[line] == 0 else Kind.RELEASE if signs[line] == 0 else Kind.CROSS
             self.note(t, h, line, kind, verdict.below[k], verdict.above[k], verdict.multipliers[k])
         if t > 0.0 and not self.kinks.seen(after).any():
             self.note(t, h, -1, Kind.DEATH)
@@ -102,33 +109,55 @@ class Decisions:
             a = theta[:-1] @ ((self.kinks.slopes(signs) * pull) @ self.kinks.x)
         return 1.0 if a >= 0 else -1.0
 
-    def _leave_origin(self, h: int, theta: Array, signs: Signs, pull: Array, t: float) -> Signs:
-        """A neuron at w = 0 leaves along a direction v that its own pattern drives: v parallel to a g(v); else it is held there."""
+    def _pass_origin(self, h: int, theta: Array, signs: Signs, pull: Array, t: float) -> Signs:
+        """A neuron has come to w = 0: it goes on along a direction that its own pattern drives, or is held there."""
         sign_a = self._sign_a(theta, signs, pull)
-        velocity = sign_a * ((self.kinks.slopes(signs) * pull) @ self.kinks.x)
-        held = np.flatnonzero(signs == 0)
-        if held.size and held.size < len(signs):
-            basis = self.kinks.held_basis(held)
-            velocity -= (velocity @ basis.T) @ basis
-        for _ in range(EXITS):
-            speed = np.linalg.norm(velocity)
-            if speed == 0.0:
-                break
-            heights = self.kinks.normals @ velocity / speed
-            after = np.sign(heights).astype(np.int8)
-            after[np.abs(heights) <= AT_ORIGIN] = 0
-            touching = np.flatnonzero(after == 0)
-            if touching.size:
-                after[touching] = self.kinks.resolve(after, touching, sign_a, pull).signs
-            following = sign_a * (self.kinks.seen(after).T @ pull)
-            leaving = self.kinks.normals @ following
-            leaving[np.abs(leaving) <= AT_ORIGIN * np.linalg.norm(following)] = 0.0
-            if following.any() and (after * np.sign(leaving) >= 0).all() and following @ velocity > 0:
-                self.note(t, h, -1, Kind.ORIGIN)
+        coming = sign_a * (pull @ self.kinks.seen(signs))
+        directions = [coming] if coming.any() else []
+        after = self.exit_from_origin(sign_a, pull, directions)
+        self.note(t, h, -1, Kind.DEATH if after is None else Kind.ORIGIN)
+        return np.zeros_like(signs) if after is None else after
+
+    def exit_from_origin(self, sign_a: float, pull: Array, directions: list[Array]) -> Signs | None:
+        """The pattern with which a neuron at w = 0 leaves; None if it is pushed back whichever way it starts.
+
+        Near w = 0 the velocity sign_a g depends on the direction of w alone. It is traced from kink to kink, from each of
+        `directions` and then from each sample's own, until no kink lies ahead (it has left) or it is back at w = 0.
+        """
+        own = np.sign(sign_a * pull)[:, None] * self.kinks.x
+        for direction in [*directions, own.sum(axis=0), *own]:
+            after = self._trace(direction, sign_a, pull)
+            if after is not None:
                 return after
-            velocity = following
-        self.note(t, h, -1, Kind.DEATH)
-        return np.zeros_like(signs)
+        return None
+
+    def _trace(self, direction: Array, sign_a: float, pull: Array) -> Signs | None:
+        length = float(np.linalg.norm(direction))
+        if length == 0.0:
+            return None
+        w = direction / length
+        heights = self.kinks.normals @ w
+        signs = np.sign(heights).astype(np.int8)
+        touching = np.flatnonzero(np.abs(heights) <= AT_ORIGIN)
+        signs[touching] = 0
+        for _ in range(EXITS):
+            if touching.size:
+                signs[touching] = self.kinks.resolve(signs, touching, sign_a, pull).signs
+            velocity = sign_a * (pull @ self.kinks.seen(signs))
+            speed = float(np.linalg.norm(velocity))
+            if speed <= AT_ORIGIN * float(np.abs(pull) @ np.linalg.norm(self.kinks.x, axis=1)):
+                return None
+            heights, rates = signs * (self.kinks.normals @ w), signs * (self.kinks.normals @ velocity) / speed
+            ahead = np.flatnonzero((rates < -AT_ORIGIN) & (signs != 0))
+            if not ahead.size:
+                return signs
+            waits = np.maximum(heights[ahead], 0.0) / -rates[ahead]
+            wait = float(waits.min())
+            w = w + wait * velocity / speed
+            if np.linalg.norm(w) <= AT_ORIGIN:
+                return None
+            touching = np.union1d(ahead[waits <= wait * (1 + AT_ORIGIN)], np.flatnonzero(signs == 0)).astype(np.intp)
+        return None
 
     def events(self) -> Events:
         """The log as arrays, in order of time."""
@@ -144,4 +173,9 @@ def first_start(problem: Problem, decisions: Decisions) -> Start:
     """The problem's own start, with neurons on kinks decided."""
     theta = np.concatenate([problem.weights[0], problem.weights[1].T], axis=1)
     pull = np.asarray(problem.loss.pull(problem.y, problem.output(problem.weights))) / len(problem.y)
+    if not np.isfinite(pull).all():
+        raise FlowError(
+            f"the gradient must be finite at the start, found a margin of {float(np.min(problem.y * problem.output(problem.weights))):.3g} "
+            f"where the {problem.loss} loss exceeds the range of numbers; start from smaller weights or use the logistic loss."
+        )
     return Start(0.0, theta, decisions.start(theta, pull), 0.0)

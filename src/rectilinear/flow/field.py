@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from itertools import pairwise
 from typing import Protocol
 
@@ -14,6 +11,7 @@ from numpy.typing import NDArray
 from ..network import Weights
 from ..problem import Problem
 from . import aligned, kernels
+from .parallel import threads, workers
 
 Array = NDArray[np.float64]
 
@@ -53,11 +51,6 @@ def unflatten(theta: Array, shapes: tuple[tuple[int, int], ...]) -> Weights:
         layers.append(theta[..., start : start + out * into].reshape(*theta.shape[:-1], out, into))
         start += out * into
     return tuple(layers)
-
-
-@cache
-def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
 
 
 class TwoLayerField:
@@ -125,12 +118,12 @@ class TwoLayerField:
             )  # fmt: skip
             return drive, summed
 
-        workers = os.cpu_count() or 1
-        if workers == 1 or count * padded_w.size < THREAD_WORK:
+        shares = min(workers(), count)
+        if shares == 1 or count * padded_w.size < THREAD_WORK:
             drive, summed = share(0, count)
         else:
-            cuts = np.linspace(0, count, workers + 1).astype(int)
-            jobs = [_threads().submit(share, int(lo), int(hi)) for lo, hi in pairwise(cuts[1:])]
+            cuts = np.linspace(0, count, shares + 1).astype(int)
+            jobs = [threads().submit(share, int(lo), int(hi)) for lo, hi in pairwise(cuts[1:])]
             drive, summed = share(0, int(cuts[1]))
             for job in jobs:
                 more, part = job.result()

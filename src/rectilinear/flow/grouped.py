@@ -39,14 +39,17 @@ class Group:
 
 
 class Groups:
-    """All neurons theta (neurons, inputs + 1) by their patterns (neurons, lines); those that nothing drives rest.
+    """All neurons theta (neurons, inputs + 1) by their patterns (neurons, lines); those that nothing moves rest.
+
+    Nothing moves a neuron that no sample drives, unless it is held (its hold may end) or weights decay (`decays`). A neuron held at
+    w = 0 rests too; whether it can leave is for `Decisions.exit_from_origin` to say.
 
     For the kernels: `carried` (carriers, inputs + 1), `group` (carriers,) and `seen` (groups, samples, inputs), with the carriers of
     group k at `first[k] : first[k] + counts[k]`; `of_neuron` (neurons,) is -1 for a neuron at rest, and `mix` (neurons, inputs + 1).
     """
 
-    def __init__(self, kinks: Kinks, theta: Array, patterns: Signs) -> None:
-        self.kinks, self.theta, self.patterns = kinks, theta.copy(), patterns
+    def __init__(self, kinks: Kinks, theta: Array, patterns: Signs, decays: bool = False) -> None:
+        self.kinks, self.theta, self.patterns, self.decays = kinks, theta.copy(), patterns, decays
         self.sizes = np.linalg.norm(theta, axis=1)
         self.mix = np.zeros_like(theta)
         self.of_neuron = np.full(len(theta), -1, dtype=np.intp)
@@ -61,12 +64,15 @@ class Groups:
             theta[group.members] = group.mix @ carried[self.first[k] : self.first[k] + self.counts[k]]
         return theta
 
-    def neuron(self, h: int, carried: Array) -> Array:
-        """One neuron, given the carriers."""
-        k = self.of_neuron[h]
-        if k < 0:
-            return self.theta[h].copy()
-        return np.asarray(self.mix[h, : self.counts[k]] @ carried[self.first[k] : self.first[k] + self.counts[k]])
+    def some(self, neurons: Indices, carried: Array) -> Array:
+        """These neurons (chosen, inputs + 1), given the carriers."""
+        width = self.theta.shape[1]
+        stacked = np.zeros((len(self.groups) + 1, width, width))  # the last one for neurons at rest
+        for k in range(len(self.groups)):
+            stacked[k, : self.counts[k]] = carried[self.first[k] : self.first[k] + self.counts[k]]
+        group = self.of_neuron[neurons]
+        moving = np.einsum("hr,hrd->hd", self.mix[neurons], stacked[group])
+        return np.where(group[:, None] >= 0, moving, self.theta[neurons])
 
     def move(self, carried: Array) -> None:
         """The carriers have moved."""
@@ -76,9 +82,11 @@ class Groups:
 
     def replace(self, changed: Indices, theta: Array, patterns: Signs) -> None:
         """Neurons `changed` have new weights (changed, inputs + 1) and patterns (changed, lines): group them anew."""
+        leaves = np.zeros(len(self.theta), dtype=np.bool_)
+        leaves[changed] = True
         for k in np.unique(self.of_neuron[changed]):
             if k >= 0:
-                self._take_out(self.groups[k], changed)
+                self._take_out(self.groups[k], leaves)
         self.theta[changed] = theta
         self.patterns[changed] = patterns
         self.sizes[changed] = np.linalg.norm(theta, axis=1)
@@ -86,9 +94,9 @@ class Groups:
         self._place(changed)
         self._flatten()
 
-    def _take_out(self, group: Group, changed: Indices) -> None:
+    def _take_out(self, group: Group, leaves: NDArray[np.bool_]) -> None:
         self.theta[group.members] = group.neurons
-        left = group.members[~np.isin(group.members, changed)]
+        left = group.members[~leaves[group.members]]
         if left.size:
             self._by_key[group.key] = self._carry(group.key, group.pattern, group.sign_a, left)
         else:
@@ -100,8 +108,8 @@ class Groups:
         _, first_of, inverse = np.unique(keys, return_index=True, return_inverse=True)
         for number, at in enumerate(first_of):
             members, h = neurons[inverse.ravel() == number], neurons[at]
-            if self.sizes[h] == 0.0 or not self.kinks.seen(self.patterns[h]).any():
-                continue  # nothing drives these neurons: they rest
+            if self._rests(h):
+                continue
             key = keys[at].tobytes()
             if key in self._by_key:
                 there = self._by_key[key]
@@ -109,6 +117,12 @@ class Groups:
                 members = np.concatenate([there.members, members])
             sign = float(np.sign(self.theta[h, -1])) if (self.patterns[h] == 0).any() else 0.0
             self._by_key[key] = self._carry(key, self.patterns[h], sign, members)
+
+    def _rests(self, h: int) -> bool:
+        held = self.patterns[h] == 0
+        at_origin = held.all() and not self.theta[h, :-1].any()
+        undriven = not self.kinks.seen(self.patterns[h]).any() and not held.any()
+        return bool(self.sizes[h] == 0.0 or (not self.decays and (undriven or at_origin)))
 
     def _keys(self, neurons: Indices) -> NDArray[np.void]:
         """Pattern, sign of a where held, and decades of size, as one opaque value per neuron."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from .parallel import threads, workers
 from .radau import ALL_NODES, NODES, STAGES
 
 Array = NDArray[np.float64]
@@ -14,6 +17,8 @@ Indices = NDArray[np.intp]
 BARYCENTRIC = 1.0 / np.prod(ALL_NODES[:, None] - ALL_NODES[None, :] + np.eye(STAGES + 1), axis=1)
 # integral from 0 to u of the polynomial through values at the stage nodes: powers of u times this matrix
 ANTIDERIVATIVE = np.linalg.inv(NODES[:, None] ** np.arange(STAGES)) / np.arange(1, STAGES + 1)[:, None]
+FEW_NEURONS = 1_000  # up to here every node of the step is looked at, beyond every other one
+MANY_NEURONS = 20_000  # beyond, threads share them
 SMALLEST_GAP = 1e-12  # of the step: how soon after leaving a kink a neuron may come back to it
 
 
@@ -88,9 +93,17 @@ def first_root(values: Array, band: float, before: float) -> float:
 
 @numba.njit(cache=True, nogil=True)
 def crossings(
-    heights: Array, of_neuron: Indices, first: Indices, counts: Indices, mix: Array, signs: NDArray[np.int8], bands: Array
+    heights: Array,
+    of_neuron: Indices,
+    first: Indices,
+    counts: Indices,
+    mix: Array,
+    signs: NDArray[np.int8],
+    bands: Array,
+    begin: int,
+    end: int,
 ) -> tuple[Array, Indices, Indices]:
-    """Every neuron that reaches a kink within the step, with the first time u and the line: arrays (u, neuron, line).
+    """Every neuron of begin..end-1 that reaches a kink within the step, with the first time u and the line: arrays (u, neuron, line).
 
     `heights` (6, carriers, lines) is n.w of every carrier at the nodes; `bands` (neurons,) is how far below zero a height counts
     as zero. Lines with sign 0 are not looked at.
@@ -98,8 +111,9 @@ def crossings(
     found, capacity = 0, 16
     times, who, where = np.empty(capacity), np.empty(capacity, np.intp), np.empty(capacity, np.intp)
     nodes, lines = heights.shape[0], signs.shape[1]
+    stride = 1 if signs.shape[0] <= FEW_NEURONS else 2
     values = np.empty(nodes)
-    for h in range(signs.shape[0]):
+    for h in range(begin, end):
         k = of_neuron[h]
         if k < 0:
             continue
@@ -109,13 +123,18 @@ def crossings(
             if side == 0:
                 continue
             lowest = 0.0
-            for j in range(nodes):
+            for j in range(nodes - 1, -1, -stride):
                 height = 0.0
                 for r in range(counts[k]):
                     height += mix[h, r] * heights[j, first[k] + r, line]
                 values[j] = side * height
                 lowest = min(lowest, values[j])
             if lowest < -bands[h]:
+                for j in range(nodes):
+                    height = 0.0
+                    for r in range(counts[k]):
+                        height += mix[h, r] * heights[j, first[k] + r, line]
+                    values[j] = side * height
                 u = first_root(values, bands[h], best)
                 if u < best:
                     best, line_of_best = u, line
@@ -128,3 +147,22 @@ def crossings(
             times[found], who[found], where[found] = best, h, line_of_best
             found += 1
     return times[:found], who[:found], where[:found]
+
+
+def all_crossings(
+    heights: Array, of_neuron: Indices, first: Indices, counts: Indices, mix: Array, signs: NDArray[np.int8], bands: Array
+) -> tuple[Array, Indices, Indices]:
+    """`crossings` of all neurons, shared among threads where they are many."""
+    total = len(signs)
+    shares = workers() if total > MANY_NEURONS else 1
+    cuts = np.linspace(0, total, shares + 1).astype(int)
+    jobs = [
+        threads().submit(crossings, heights, of_neuron, first, counts, mix, signs, bands, int(lo), int(hi))
+        for lo, hi in pairwise(cuts[1:])
+    ]
+    parts = [
+        crossings(heights, of_neuron, first, counts, mix, signs, bands, 0, int(cuts[1])),
+        *(job.result() for job in jobs),
+    ]
+    times, neurons, lines = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return times, neurons, lines

@@ -18,7 +18,7 @@ from ..problem import Problem
 from .decisions import Decisions, Start, first_start
 from .follow import MOST_EVENTS, NEEDS_DECISION, collocate_neuron, first_kink, follow_free, pulls_at
 from .grouped import Groups
-from .interpolation import basis_at, crossings, first_root, integral_weights
+from .interpolation import all_crossings, basis_at, first_root, integral_weights
 from .kinks import Kinks, Signs
 from .radau import NODES, STAGES, WEIGHTS, collocation_step
 
@@ -27,6 +27,7 @@ Indices = NDArray[np.intp]
 
 BELOW = 1e-13  # how far past a kink, as a share of the neuron's size, counts as past
 SAFETY, SHRINK, GROW = 0.9, 0.2, 5.0
+WAKING = 1e-9  # how exactly, as a share of the step, the moment is found at which a neuron can leave w = 0
 LANDINGS = 6  # attempts to land on an event; each gains several digits
 FEW = 4  # neurons that may meet kinks in one step before the step is shortened rather than cut at the first of them
 
@@ -40,6 +41,7 @@ class Pending:
     group: int = -1
     side: int = 0  # where a released group goes
     followed: tuple[Indices, Array, Signs] | None = None  # neurons with their weights and patterns at the end of the step
+    waking: float = 0.0  # sign of a of the neurons that can leave w = 0 now
 
 
 class KinkEngine:
@@ -60,7 +62,7 @@ class KinkEngine:
         self.chattering = False
         self.steps = self.rejected = self.evaluations = self.standing = 0
         self.groups_over_time: list[tuple[float, int]] = []
-        self.groups = Groups(self.kinks, start.theta, start.signs)
+        self.groups = Groups(self.kinks, start.theta, start.signs, decays=problem.l2 > 0.0)
         self.step_size = 0.0
         self.light_step = np.inf  # the step at which followed neurons would just be seen by the others
         self._prepare()
@@ -94,6 +96,8 @@ class KinkEngine:
             watched[group.members] = int(group.sign_a)
         self.watched_signs = np.concatenate([groups.patterns, watched[:, None]], axis=1) if held else groups.patterns
         self._guess: tuple[float, Array] | None = None
+        asleep = (groups.patterns == 0).all(axis=1) & ~groups.theta[:, :-1].any(axis=1) & (groups.theta[:, -1] != 0.0)
+        self.asleep = np.flatnonzero(asleep)  # held at w = 0
 
     # ------------------------------------------------------------------ steps
 
@@ -101,11 +105,7 @@ class KinkEngine:
         self.pending: Pending | None = None
         carried = self.groups.carried
         if not len(carried):
-            self.h = t_end - self.t
-            self.stages, self.energies = np.zeros((STAGES, *carried.shape)), np.zeros(STAGES + 1)
-            theta = self.groups.theta
-            self.objective = self.problem.data_loss((theta[:, :-1], theta[:, -1:].T))
-            return True
+            return self._nothing_moves(t_end)
         if self.step_size == 0.0:
             self.step_size = self._first_step()
         h = min(self.step_size, self.light_step, t_end - self.t)
@@ -115,6 +115,14 @@ class KinkEngine:
         growth = GROW if self.error == 0.0 else min(GROW, max(SHRINK, SAFETY * self.error ** (-1 / (STAGES + 1))))
         self.step_size = max(h * growth, self.step_size if h < self.step_size else 0.0)
         return self._meet_kinks(h)
+
+    def _nothing_moves(self, t_end: float) -> bool:
+        theta = self.groups.theta
+        self.h = t_end - self.t
+        self.stages, self.energies = np.zeros((STAGES, *self.groups.carried.shape)), np.zeros(STAGES + 1)
+        self.pulls = np.repeat(self._pulls(theta)[None], STAGES + 1, axis=0)
+        self.objective = self.problem.data_loss((theta[:, :-1], theta[:, -1:].T))
+        return True
 
     def _shorten(self, h: float, factor: float) -> bool:
         self.step_size = factor * h
@@ -159,7 +167,7 @@ class KinkEngine:
     def _meet_kinks(self, h: float) -> bool:
         """Deal with what happens within the step: nothing, one event to cut at, or many light neurons to follow."""
         times, neurons, lines = self._arrivals()
-        release = self._first_release()
+        release = self._first_release() or self._first_waking()
         if not len(times) and release is None:
             self.standing, self.light_step = 0, max(2.0 * self.h, self.light_step)
             return True
@@ -181,7 +189,7 @@ class KinkEngine:
         heights = nodes[:, :, :-1] @ self.kinks.normals.T
         if self.watched_signs.shape[1] > heights.shape[2]:
             heights = np.concatenate([heights, nodes[:, :, -1:]], axis=2)
-        return crossings(
+        return all_crossings(
             heights, groups.of_neuron, groups.first, groups.counts, groups.mix, self.watched_signs, BELOW * groups.sizes
         )
 
@@ -199,12 +207,33 @@ class KinkEngine:
                 best = root, Pending(group=int(self.hold_group[hold]), line=int(self.hold_line[hold]), side=side)
         return best
 
+    def _first_waking(self) -> tuple[float, Pending] | None:
+        """When within the step neurons held at w = 0 can first leave it."""
+        for sign in np.unique(np.sign(self.groups.theta[self.asleep, -1])):
+
+            def wakes(u: float, sign: float = sign) -> bool:
+                return self.decisions.exit_from_origin(sign, basis_at(u) @ self.pulls, []) is not None
+
+            if wakes(1.0):
+                low, high = 0.0, 1.0
+                while high - low > WAKING and not wakes(low):
+                    middle = 0.5 * (low + high)
+                    low, high = (low, middle) if wakes(middle) else (middle, high)
+                return high if high > WAKING else 0.0, Pending(waking=sign)
+        return None
+
     def _hold_band(self) -> float:
         return 1e-13 * float(np.abs(self.pulls[0]).max() * np.abs(self.kinks.lengths).max())
 
     def _cut(self, u: float, h: float, pending: Pending) -> None:
         """Redo the step so that it ends at the event."""
         self.pending = pending
+        if pending.waking:
+            if u == 0.0:
+                self._stand_still()
+            else:
+                self._try(u * h, np.zeros_like(self.stages))
+            return
         length, last = u * h, (0.0, 0.0)
         tolerance = self._hold_band() if pending.group >= 0 else BELOW * float(self.groups.sizes[pending.neuron])
         for _ in range(LANDINGS):
@@ -247,7 +276,7 @@ class KinkEngine:
             hold = np.flatnonzero((self.hold_group == pending.group) & (self.hold_line == pending.line))[0]
             return np.asarray(self.pulls @ self.hold_rows[hold + (0 if pending.side < 0 else len(self.hold_group))])
         groups, h = self.groups, pending.neuron
-        path = np.array([groups.neuron(h, groups.carried + stage) for stage in (0.0, *self.stages)])
+        path = np.array([groups.some(np.array([h]), groups.carried + stage)[0] for stage in (0.0, *self.stages)])
         if pending.line == len(self.kinks):
             return np.asarray(self.watched_signs[h, -1] * path[:, -1])
         return np.asarray(self.watched_signs[h, pending.line] * (path[:, :-1] @ self.kinks.normals[pending.line]))
@@ -262,7 +291,7 @@ class KinkEngine:
         if followed is None:
             self.light_step = 0.3 * self.h
         else:
-            unfollowed = np.array([groups.neuron(h, groups.carried + self.stages[-1]) for h in neurons])
+            unfollowed = groups.some(neurons, groups.carried + self.stages[-1])
             change = self._outputs(*followed) - self._outputs(unfollowed, groups.patterns[neurons])
             seen = self.h * float(np.abs(change).max()) * self.reach / self.rtol
             # what the others see grows as the cube of the step
@@ -280,7 +309,7 @@ class KinkEngine:
     def _followed(self, neurons: Indices, end: float) -> tuple[Array, Signs] | None:
         """Weights and patterns of these neurons at `end` (1 is the whole step); None if that takes too many events."""
         groups, kinks, problem = self.groups, self.kinks, self.problem
-        theta = np.array([groups.neuron(h, groups.carried) for h in neurons])
+        theta = groups.some(neurons, groups.carried)
         signs = groups.patterns[neurons].copy()
         reached, status = np.zeros(len(neurons)), np.full(len(neurons), NEEDS_DECISION, dtype=np.intp)
         free = np.flatnonzero((signs != 0).all(axis=1))
@@ -359,6 +388,9 @@ class KinkEngine:
         if pending.followed is not None:
             groups.replace(*pending.followed)
             return
+        if pending.waking:
+            self._wake(pending.waking, pull)
+            return
         if pending.group >= 0:
             members = groups.groups[pending.group].members.copy()
             theta = groups.groups[pending.group].neurons
@@ -369,14 +401,25 @@ class KinkEngine:
             groups.replace(members, theta, signs)
             return
         h = pending.neuron
-        neuron = groups.neuron(h, groups.carried)
+        neuron = groups.some(np.array([h]), groups.carried)[0]
         if pending.line == len(self.kinks):  # a passes through zero: what attracted now repels
             neuron[-1] = 0.0
             touching = np.flatnonzero(groups.patterns[h] == 0)
             pattern = self.decisions.decide(h, neuron, groups.patterns[h], touching, pull, self.t)
+            neuron[-1] = self.decisions.leaning(neuron, groups.patterns[h], pull)
         else:
             pattern, neuron = self.decisions.settle(h, neuron, groups.patterns[h], np.array([pending.line]), pull, self.t)
         groups.replace(np.array([h]), neuron[None], pattern[None])
+
+    def _wake(self, sign: float, pull: Array) -> None:
+        """Neurons held at w = 0 whose outgoing weight has this sign leave."""
+        groups = self.groups
+        pattern = self.decisions.exit_from_origin(sign, pull, [])
+        waking = self.asleep[np.sign(groups.theta[self.asleep, -1]) == sign]
+        if pattern is not None:
+            for h in waking:
+                self.decisions.note(self.t, h, -1, Kind.ORIGIN)
+            groups.replace(waking, groups.theta[waking], np.repeat(pattern[None], len(waking), axis=0))
 
     def events(self) -> Events:
         return self.decisions.events()

@@ -118,7 +118,7 @@ class Kinks:
 
         In units of |a|: with mu_l = -sign_a D_l lambda_l the velocities of n_l.w are s = q - Gram mu, 0 <= mu_l <= b_l, and
         s_l > 0 forces mu_l = b_l, s_l < 0 forces mu_l = 0: the optimality conditions of min mu.Gram.mu/2 - q.mu in a box.
-        A line that repels (sign_a D_l >= 0) is crossed.
+        A line that repels (sign_a D_l >= 0) is crossed, unless the neuron is moving away from it.
         """
         normals = self.normals[touching]
         jumps = self.jumps(pull)[touching]
@@ -126,39 +126,58 @@ class Kinks:
         base[touching] = 0
         drive = (self.slopes(base) * pull) @ self.x
         came_from = signs[touching]
-        attracting = sign_a * jumps < 0
+        if len(touching) == 1:
+            return _single(int(came_from[0]), sign_a * float(normals[0] @ drive), sign_a * float(jumps[0]))
+        pushes = sign_a * jumps  # what crossing each line upwards adds to the velocity along it
+        attracting = pushes < 0
+        bounds = np.where(attracting, -pushes, 0.0)
+        free = np.flatnonzero(attracting)
+        gram = normals @ normals.T
+        q = sign_a * (normals @ drive)
         outcome = np.zeros(len(touching), dtype=np.int8)
         for k in np.flatnonzero(~attracting):
-            middle = sign_a * (normals[k] @ drive + 0.5 * jumps[k])
-            outcome[k] = -came_from[k] if came_from[k] else (1 if middle > 0 else -1)
+            below, above = (self._answered(k, q + side * pushes[k] * gram[:, k], gram, free, bounds) for side in (0.0, 1.0))
+            outcome[k] = _through(int(came_from[k]), below, above)
             if outcome[k] > 0:
-                drive = drive + jumps[k] * normals[k]
-        bounds = np.where(attracting, -sign_a * jumps, 0.0)
-        free = np.flatnonzero(attracting)
-        q = sign_a * (normals @ drive)
-        gram = normals @ normals.T
+                q = q + pushes[k] * gram[:, k]
         mu = np.zeros(len(touching))
         mu[free] = box_problem(gram[np.ix_(free, free)], q[free], bounds[free])
         with np.errstate(invalid="ignore", divide="ignore"):
             multipliers = np.where(attracting, mu / bounds, np.nan)
         outcome[free] = np.where(multipliers[free] >= 1 - ON_A_BOUND, 1, np.where(multipliers[free] <= ON_A_BOUND, -1, 0))
-        below, above = self._one_sided(q, gram, bounds, attracting, outcome, sign_a * jumps)
-        return Verdict(outcome, below, above, multipliers)
+        sides = np.empty((2, len(touching)))
+        for k in range(len(touching)):
+            counted = not attracting[k] and outcome[k] > 0  # its push is already in q
+            for side in (0, 1):
+                pushed = q + (side - counted) * pushes[k] * gram[:, k]
+                sides[side, k] = self._answered(k, pushed, gram, free[free != k], bounds)
+        return Verdict(outcome, sides[0], sides[1], multipliers)
 
     @staticmethod
-    def _one_sided(
-        q: Array, gram: Array, bounds: Array, attracting: NDArray[np.bool_], outcome: Signs, jumps: Array
-    ) -> tuple[Array, Array]:
-        """Velocity of each n_l.w if line l counts as below and as above, the other attracting lines answering to it."""
-        below, above = np.empty(len(q)), np.empty(len(q))
-        for k in range(len(q)):
-            others = np.flatnonzero(attracting & (np.arange(len(q)) != k))
-            counted = not attracting[k] and outcome[k] > 0  # its jump is already in q
-            for side, out in ((0.0, below), (1.0, above)):
-                pushed = q + (side - counted) * jumps[k] * gram[:, k]
-                mu = box_problem(gram[np.ix_(others, others)], pushed[others], bounds[others])
-                out[k] = pushed[k] - gram[k, others] @ mu
-        return below, above
+    def _answered(k: int, q: Array, gram: Array, others: NDArray[np.intp], bounds: Array) -> float:
+        """Velocity of n_k.w when the attracting lines `others` answer to q."""
+        mu = box_problem(gram[np.ix_(others, others)], q[others], bounds[others])
+        return float(q[k] - gram[k, others] @ mu)
+
+
+def _through(came_from: int, below: float, above: float) -> int:
+    """Where a neuron goes at a line that does not hold it: on to the other side, back if it moves away, or as pushed if on it."""
+    if came_from == 0:
+        return 1 if below + above > 0 else -1
+    here = above if came_from > 0 else below
+    return came_from if came_from * here > 0 else -came_from
+
+
+def _single(came_from: int, below: float, jump: float) -> Verdict:
+    """The verdict at one line, with velocity `below` under it and `below + jump` over it."""
+    above = below + jump
+    share = np.nan
+    if jump < 0.0:
+        share = min(max(-below / jump, 0.0), 1.0)
+        outcome = 1 if share >= 1 - ON_A_BOUND else -1 if share <= ON_A_BOUND else 0
+    else:
+        outcome = _through(came_from, below, above)
+    return Verdict(np.array([outcome], dtype=np.int8), np.array([below]), np.array([above]), np.array([share]))
 
 
 @numba.njit(cache=True, nogil=True)

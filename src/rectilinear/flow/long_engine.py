@@ -15,7 +15,7 @@ from ..dataset import Dataset
 from ..errors import FlowError
 from ..network import Network, Weights
 from ..problem import Problem
-from .interpolation import basis_at, integral_weights
+from .interpolation import basis_at
 from .kink_engine import KinkEngine
 from .long_kernels import log_integral, normalised_pulls, rescaled_step
 from .radau import NODES, STAGES
@@ -76,9 +76,6 @@ class LongEngine(KinkEngine):
     def _pulls(self, theta: Array) -> Array:
         return self._normalised(theta)[0]
 
-    def _log_loss(self, theta: Array) -> float:
-        return self._normalised(theta)[1]
-
     def _try(self, h: float, guess: Array) -> bool:
         self.steps += 1
         groups, problem = self.groups, self.problem
@@ -132,15 +129,12 @@ class LongEngine(KinkEngine):
             low, high = (middle, high) if self._log_t_at(middle) < log_t else (low, middle)
         return high
 
-    def at_share(self, u: float) -> tuple[Array, float, float]:
-        """Neurons (neurons, inputs + 1), ln L, and the fall of ln L as the integral of |grad ln L|^2, within the step."""
-        carried = self.groups.carried + np.einsum("j,jek->ek", basis_at(u)[1:], self.stages)
-        theta = self.groups.neurons(carried)
-        return theta, self._log_loss(theta), self.energy + self.h * float(integral_weights(u) @ self.energies[1:])
-
-    def here(self) -> tuple[Array, float, float]:
-        theta = self.groups.neurons(self.groups.carried)
-        return theta, self._log_loss(theta), self.energy
+    def look(self, u: float = 0.0) -> tuple[Array, float, float]:
+        """Neurons (neurons, inputs + 1), ln L, and the fall of ln L as the integral of |grad ln L|^2, at share u of the step."""
+        flat, fall = self.state(self.t + u * self.h)
+        width = self.problem.network.widths[0]
+        theta = np.concatenate([flat[:-width].reshape(width, -1), flat[-width:, None]], axis=1)
+        return theta, self._normalised(theta)[1], fall
 
     def commit(self) -> tuple[float, float]:
         began, length = self.t, self.h

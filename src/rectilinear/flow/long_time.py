@@ -21,7 +21,8 @@ Array = NDArray[np.float64]
 UNTIL = "direction converges"
 LONGEST = 1e300  # of s: beyond it the loss has settled at a positive value while weights still grow
 FIRST_LOOK, LOOK_RATIO = 4.0, 4.0  # log10 t at which directions are first compared, and how much later again
-LAST_LOOK = 1e9  # log10 t at which margins lose the digits that tell samples apart
+LOOKS = 15
+FARTHEST = 4.0**15  # log10 t, about 1e9, beyond which margins lose the digits that tell samples apart
 
 
 def simulate_long(
@@ -38,9 +39,9 @@ def simulate_long(
     span = Span(problem)
     engine = LongEngine(span.problem, rtol)
     record = LongRecord(problem, span)
-    looks = Looks(span.problem, direction_tolerance) if until else None
+    looks = Looks(span.problem, until is not None, direction_tolerance)
     status = _drive(engine, record, asked, watch, looks)
-    made = provenance(engine.name, rtol=rtol, **({"until": until} if until else {}))
+    made = provenance(engine.name, rtol=rtol, **({"direction_tolerance": direction_tolerance} if until else {}))
     return record.trajectory(status, engine, watch, made, looks)
 
 
@@ -51,8 +52,8 @@ def _check(problem: Problem, log10_times: ArrayLike | None, until: str | None, t
         raise InputError(f"direction_tolerance must lie between 0 and 1, found {tolerance!r}.")
     if not problem.loss.is_classification:
         raise InputError(
-            f"log10_times and until need a loss that can go to zero for ever (logistic or exponential), found {problem.loss}; "
-            "use times."
+            "log10_times and until need a loss that falls for ever (logistic or exponential), "
+            f"found {problem.loss}; use times."
         )
     if problem.network.layers != 2:
         raise InputError(
@@ -61,47 +62,44 @@ def _check(problem: Problem, log10_times: ArrayLike | None, until: str | None, t
     if problem.l2:
         raise InputError(f"log10_times and until need l2 = 0, found {problem.l2:g}: weights then stay bounded; use times.")
     if log10_times is None:
-        return np.array([])
+        return FIRST_LOOK * LOOK_RATIO ** np.arange(LOOKS)
     try:
         asked = np.atleast_1d(np.asarray(log10_times, dtype=np.float64))
     except (TypeError, ValueError) as error:
         raise InputError(f"log10_times must be numbers ({error}).") from error
     rising = asked.ndim == 1 and asked.size > 0 and bool((asked[:-1] < asked[1:]).all())
-    if not rising or np.isnan(asked).any() or asked[-1] > LAST_LOOK or not np.isfinite(asked[-1]):
+    if not rising or np.isnan(asked).any() or not -np.inf < asked[-1] <= FARTHEST:
         raise InputError(
-            f"log10_times must be strictly rising numbers up to {LAST_LOOK:g} (-inf is the start), "
+            f"log10_times must be strictly rising numbers up to {FARTHEST:g} (-inf is the start), "
             f"found {np.array2string(asked, threshold=6, edgeitems=3)}."
         )
     return asked
 
 
 class Looks:
-    """Directions theta/|theta| at log10 t = 4, 16, 64, ...: where an angle falls like (ln t)^(-1/2), the change from a quarter
-    of log10 t to all of it is what is still to come."""
+    """Compares the direction theta/|theta| at log10 t = 4, 16, 64, ...
 
-    def __init__(self, problem: Problem, tolerance: float) -> None:
-        self.problem, self.tolerance = problem, tolerance
+    Where an angle falls like (ln t)^(-1/2), its change from a quarter of log10 t on is as large as what is still to come.
+    """
+
+    def __init__(self, problem: Problem, wanted: bool, tolerance: float) -> None:
+        self.problem, self.wanted, self.tolerance = problem, wanted, tolerance
         self.train = np.array(problem.network.trainable_layers)
-        self.next = FIRST_LOOK
+        self.next = FIRST_LOOK if wanted else np.inf
         self.before: Array | None = None
         self.change: float | None = None
         self.converged = False
-
-    @property
-    def open(self) -> bool:
-        """Whether there is still something to look for."""
-        return not self.converged and self.next <= LAST_LOOK
 
     def look(self, theta: Array) -> None:
         moving = np.concatenate([theta[:, :-1].ravel() * self.train[0], theta[:, -1] * self.train[1]])
         now = moving / np.linalg.norm(moving)
         if self.before is not None:
             self.change = float(np.linalg.norm(now - self.before))
+            margins = self.problem.y * self.problem.output((theta[:, :-1], theta[:, -1:].T))
+            # before all samples are on their side, a direction that stays is a plateau
+            self.converged = self.change < self.tolerance and bool(margins.min() > 0)
         self.before = now
         self.next *= LOOK_RATIO
-        margins = self.problem.y * self.problem.output((theta[:, :-1], theta[:, -1:].T))
-        separated = bool(margins.min() > 0)
-        self.converged = separated and self.change is not None and self.change < self.tolerance
 
 
 class LongRecord:
@@ -117,7 +115,7 @@ class LongRecord:
         self.states.append(state)
 
     def trajectory(
-        self, status: Status, engine: LongEngine, watch: Watch, made: dict[str, object], looks: Looks | None
+        self, status: Status, engine: LongEngine, watch: Watch, made: dict[str, object], looks: Looks
     ) -> LongTrajectory:
         log10_times = np.array(self.log10_times)
         full = [self.span.full(theta) for theta, _, _ in self.states]
@@ -139,7 +137,8 @@ class LongRecord:
             events=engine.events(),
             log10_times=log10_times,
             log_loss=log_loss,
-            direction_change=looks.change if looks else None,
+            direction_change=looks.change,
+            direction_converged=looks.converged if looks.wanted else None,
         )
 
     def _audit(self, log_loss: Array, weights: tuple[Array, ...]) -> Audit:
@@ -152,20 +151,20 @@ class LongRecord:
         return replace(audit, energy_residual=residual)
 
 
-def _drive(engine: LongEngine, record: LongRecord, asked: Array, watch: Watch, looks: Looks | None) -> Status:
-    """Step until the last time or a reason to stop; keep the states at the asked times (else at the looks), and the last one."""
+def _drive(engine: LongEngine, record: LongRecord, asked: Array, watch: Watch, looks: Looks) -> Status:
+    """Step until the last time or a reason to stop; keep the states at the asked times and, on an early stop, the last one."""
     left = list(asked[::-1])
-    if left and left[-1] == -np.inf:
-        record.keep(left.pop(), engine.here())
+    if left[-1] == -np.inf:
+        record.keep(left.pop(), engine.look())
     status = None
     try:
-        while status is None and (looks.open if looks else left):
-            reached = max(0.0, engine.log_t / LN10)
-            status = watch.over_budget(reached / (asked[-1] if left else LAST_LOOK), f"t = 10^{reached:.4g}")
+        while left and status is None:
+            reached = engine.log_t / LN10
+            status = watch.over_budget(float(np.clip(reached / asked[-1], 0.0, 1.0)), f"t = 10^{reached:.4g}")
             if engine.at_rest():
-                while left:
-                    record.keep(left.pop(), engine.here())
-                status = Status.STATIONARY if looks else Status.FINISHED
+                status = Status.STATIONARY if looks.wanted else Status.FINISHED
+                while left and not looks.wanted:
+                    record.keep(left.pop(), engine.look())
             elif engine.attempt(LONGEST):
                 _look_into(engine, record, left, looks)
                 engine.commit()
@@ -176,27 +175,22 @@ def _drive(engine: LongEngine, record: LongRecord, asked: Array, watch: Watch, l
                     )
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
-    reached = engine.log_t / LN10
-    if status not in (None, Status.FINISHED) and (not record.log10_times or reached > record.log10_times[-1]):
-        record.keep(reached, engine.here())
-    return status or Status.FINISHED
+    if left and (not record.log10_times or engine.log_t / LN10 > record.log10_times[-1]):
+        record.keep(engine.log_t / LN10, engine.look())
+    return status if status is not None and left else Status.FINISHED
 
 
-def _look_into(engine: LongEngine, record: LongRecord, left: list[float], looks: Looks | None) -> None:
-    """Keep the asked times within the step just made, and compare directions where they are due."""
+def _look_into(engine: LongEngine, record: LongRecord, left: list[float], looks: Looks) -> None:
+    """Keep the asked times within the step just made, and compare directions where that is due."""
     end = engine.log_step_end / LN10
-    every_look = looks is not None and not left
-    while True:
-        due = min(left[-1] if left else np.inf, looks.next if looks and looks.open else np.inf)
-        if due > end:
-            return
-        state = engine.at_share(engine.share_of(due * LN10))
-        looked = looks is not None and looks.open and due == looks.next
-        if looks is not None and looked:
+    while left and min(left[-1], looks.next) <= end:
+        due = min(left[-1], looks.next)
+        state = engine.look(engine.share_of(due * LN10))
+        if due == looks.next:
             looks.look(state[0])
-        if left and due == left[-1]:
-            record.keep(left.pop(), state)
-        elif looks is not None and (every_look or not looks.open):
+        if due == left[-1] or looks.converged:
             record.keep(due, state)
-        if looks is not None and not looks.open:
+        if looks.converged:
             left.clear()
+        elif due == left[-1]:
+            left.pop()

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError
+from ..errors import FlowError, InputError
 from ..events import Events
 from ..problem import Problem
 from ..trajectory import Status, Trajectory, check_times
@@ -138,7 +138,7 @@ class Engine(Protocol):
         ...
 
     def commit(self) -> tuple[float, float]:
-        """Move to the end of the step; |grad L| and the objective there."""
+        """Move to the end of the step; |grad L| and the loss without regularisation there."""
         ...
 
     def statistics(self) -> dict[str, int]: ...
@@ -199,6 +199,8 @@ def _drive(engine: Engine, record: Record, times: Array, watch: Watch, rules: St
                 status = Status.DIVERGED
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
+    except FlowError:
+        status = Status.STUCK
     if left and (not record.times or engine.t > record.times[-1]):
         record.keep(engine.t, engine.state(engine.t))
     return Status.FINISHED if not left else status or Status.FINISHED

@@ -126,7 +126,8 @@ class SmoothEngine:
             theta = self.slides.apply(self._neurons(self._cut), self._cut)
             self.stepper.restart(self._cut, np.concatenate([theta[:, :-1].ravel(), theta[:, -1], y[-1:]]))
             self._cut = None
-        return float(np.linalg.norm(self.stepper.slopes[0][:-1])), self.objective
+        penalty = self.problem.l2 * self.problem.network.penalty(unflatten(self.stepper.y[:-1], self.shapes))
+        return float(np.linalg.norm(self.stepper.slopes[0][:-1])), self.objective - penalty
 
     def statistics(self) -> dict[str, int]:
         stepper = self.stepper
