@@ -54,12 +54,13 @@ def asymmetry(data: Dataset) -> Asymmetry:
     if data.samples < 2:
         raise InputError(f"at least two samples are required to match mirror images, found {data.samples}.")
     partners = _partners(data)
+    gaps = np.mean((data.x + data.x[partners]) ** 2) / np.mean(data.x**2)
+    gaps += np.mean((data.y + data.y[partners]) ** 2) / (np.mean(data.y**2) or 1.0)
     x, y = data.x - data.x[partners], data.y - data.y[partners]
-    costs = _costs(data, np.arange(data.samples), partners)
     if not np.array_equal(partners[partners], np.arange(data.samples)):
         x, y = np.concatenate([x, -x]), np.concatenate([y, -y])
     nearest = Dataset(x / 2, y / 2, f"{data.name} (nearest symmetric)", {"even_inputs", "odd_target"})
-    return Asymmetry(float(np.sqrt(costs.mean())) / 2, partners, nearest)
+    return Asymmetry(float(np.sqrt(gaps)) / 2, partners, nearest)
 
 
 def nearly_symmetric(data: Dataset) -> Finding:
@@ -85,16 +86,13 @@ def _partners(data: Dataset) -> Indices:
             f"at most {MAX_UNMATCHED} samples without an exact mirror image can be matched, found {rest.size}; take fewer."
         )
     if rest.size:
-        costs = _costs(data, rest[:, None], rest[None, :])
+        costs = _costs(data.x[rest], data.y[rest], float(np.sum(data.x**2) / (np.sum(data.y**2) or 1.0)))
         np.fill_diagonal(costs, np.inf)
         partners[rest] = rest[linear_sum_assignment(costs)[1]]
     return partners
 
 
-def _costs(data: Dataset, i: Indices, j: Indices) -> Array:
-    """|x_i + x_j|^2 / <|x|^2> + (y_i + y_j)^2 / <y^2>."""
-    squares = np.sum(data.x**2, axis=1)
-    inner = np.einsum("...k,...k->...", data.x[i], data.x[j]) if i.shape == j.shape else data.x[i[:, 0]] @ data.x[j[0]].T
-    inputs = np.maximum(squares[i] + squares[j] + 2 * inner, 0.0) / squares.mean()
-    labels = (data.y[i] + data.y[j]) ** 2 / (np.mean(data.y**2) or 1.0)
-    return np.asarray(inputs + labels)
+def _costs(x: Array, y: Array, label_weight: float) -> Array:
+    """|x_i + x_j|^2 + label_weight (y_i + y_j)^2 for all pairs i, j."""
+    squares = np.sum(x**2, axis=1)
+    return np.asarray(np.add.outer(squares, squares) + 2 * x @ x.T + label_weight * np.add.outer(y, y) ** 2)

@@ -10,7 +10,8 @@ flow is the Lotka-Volterra system
     A_k' = 2 A_k (G_k - sum_j Q_kj A_j),   G_k = <phi_k M y>,   Q_kj = <phi_k M phi_j>.
 
 So the plateau lasts for about ln(A needed / A at its beginning) / 2G, inversely proportional to the asymmetry while that is
-small against the rates at which the groups fit.
+small against the rates at which the groups fit. The u_k must not turn when the residuals change: kinks pin them in the plane
+and where d - 1 of them meet; elsewhere survivors turn once the first of them have grown, and leave earlier or later.
 """
 
 from __future__ import annotations
@@ -23,7 +24,16 @@ from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from scipy.optimize import nnls
 
-from ..conditions import Finding, measured_finding, no_decay, small_start, square_loss, two_layers
+from ..conditions import (
+    Finding,
+    even_inputs,
+    measured_finding,
+    no_decay,
+    odd_target,
+    small_start,
+    square_loss,
+    two_layers,
+)
 from ..errors import FlowError, HypothesisError, InputError
 from ..prediction import SmallNetwork
 from ..problem import Problem
@@ -36,6 +46,7 @@ Array = NDArray[np.float64]
 
 DROP = 0.1  # share of the plateau's height by which the loss must fall for the plateau to end
 RTOL, ATOL = 1e-9, 1e-9  # of ln A
+MOST_WORK = 200_000  # lines times neurons that are followed one by one; a minute or so
 LONGEST = 1e6  # of the escape, in units of the fastest escape time; what takes longer counts as never
 
 
@@ -44,8 +55,8 @@ class Plateau:
     """The plateau of a problem: `height` of the loss, `linear_height` of the best linear fit, when it `begins` and `ends`.
 
     It ends when the loss is `drop` of its height lower; never (infinity) where no survivor grows or what grows cannot lower
-    the loss enough. `residuals` (n,) are those of the plateau, `survivors` the small neurons at its beginning, grouped by
-    direction, with their growth `rates`.
+    the loss enough; nan where survivors can turn, see `pinned_survivors`. `residuals` (n,) are those of the plateau,
+    `survivors` the small neurons at its beginning, grouped by direction, with their growth `rates`.
     """
 
     height: float
@@ -74,17 +85,18 @@ def plateau(problem: Problem, drop: float = DROP) -> Plateau:
     >>> import rectilinear as rl
     >>> net = rl.Network(inputs=2, widths=(100,))
     >>> plateau(rl.Problem(rl.datasets.six_points(delta=0.05), net, net.init(scale=1e-3, seed=0)))
-    Plateau: height 0.444259 (best linear fit 0.444352), from t = 58... to 1713, escape rates 0.00564, 0.00518
+    Plateau: height 0.444259 (best linear fit 0.444352), from t = 59.3 to 1713, escape rates 0.00564, 0.00518
     """
     if not 0 < drop < 1:
         raise InputError(f"drop must lie between 0 and 1, found {drop!r}.")
-    failed = [finding for finding in PERTURBED_SYMMETRY.hypotheses(problem) if not finding.holds]
+    failed = [finding for finding in _setting(problem) if not finding.holds]
     if failed:
         raise HypothesisError(
             f"{failed[0].name} is required to foretell a plateau; found: {failed[0].sentence} Simulate the problem instead."
         )
     rise = rise_of(problem)
-    ends = rise.end + Escape.of(problem, rise).time_to((1 - drop) * rise.height)
+    pinned = rise.turning_room(problem.data.lines.normals) == 0
+    ends = rise.end + Escape.of(problem, rise).time_to((1 - drop) * rise.height) if pinned else np.nan
     linear_height = float(np.mean((problem.y - problem.data.x @ _best_fit(problem)) ** 2)) / 2
     return Plateau(rise.height, linear_height, rise.end, ends, drop, rise.residuals, rise.survivors)
 
@@ -201,19 +213,53 @@ def fixed_halves(problem: Problem) -> Finding:
     return measured_finding("fixed_halves", -float(cosines[worst]), 0.0, sentence, (worst,))
 
 
-PERTURBED_SYMMETRY = Theorem(
-    name="perturbed_symmetry",
-    title="nearly symmetric data: a plateau at the linear fit that lasts inversely to the asymmetry",
-    source="Zhang, Saxe & Latham, Fig. 2 and (v3) Fig. 6b",
-    strength=20,
-    hypotheses=lambda problem: [
+def broken_symmetry(problem: Problem) -> Finding:
+    """The data are not exactly symmetric: with Condition 3 nothing grows on the plateau, which is then the limit."""
+    holds = not (even_inputs(problem.data).holds and odd_target(problem.data).holds)
+    sentence = "the data are not exactly symmetric." if holds else "the data are exactly symmetric: use two_neurons."
+    return Finding("broken_symmetry", holds, float(holds), 1.0, None, sentence)
+
+
+def pinned_survivors(problem: Problem) -> Finding:
+    """Every survivor lies on d - 1 independent kinks, so that it cannot turn; `measured` is the largest number that lack."""
+    work = len(problem.data.lines) * problem.network.widths[0]
+    if work > MOST_WORK:
+        sentence = f"undecided: {work} pairs of lines and neurons are too many to follow ({MOST_WORK} at most)."
+        return Finding("pinned_survivors", None, np.nan, 0.0, None, sentence)
+    try:
+        rise = rise_of(problem)
+    except (FlowError, HypothesisError) as error:
+        return Finding("pinned_survivors", False, np.nan, 0.0, None, str(error))
+    room = rise.turning_room(problem.data.lines.normals)
+    found = f"{(rise.survivors.shares > 0).sum()} neurons survive small"
+    sentence = f"{found}, each pinned by kinks." if room == 0 else f"{found}, and some can turn in {room} dimension(s)."
+    return measured_finding("pinned_survivors", float(room), 0.0, sentence)
+
+
+def _setting(problem: Problem) -> list[Finding]:
+    return [
         two_layers(problem),
         square_loss(problem),
         no_decay(problem),
         small_start(problem),
         nearly_symmetric(problem.data),
         fixed_halves(problem),
-    ],
+    ]
+
+
+def _hypotheses(problem: Problem) -> list[Finding]:
+    findings = [*_setting(problem), broken_symmetry(problem)]
+    if all(finding.holds for finding in findings):
+        findings.append(pinned_survivors(problem))  # costly, and meaningless where another one fails
+    return findings
+
+
+PERTURBED_SYMMETRY = Theorem(
+    name="perturbed_symmetry",
+    title="nearly symmetric data: a plateau at the linear fit that lasts inversely to the asymmetry",
+    source="Zhang, Saxe & Latham, Fig. 2 and (v3) Fig. 6b",
+    strength=20,
+    hypotheses=_hypotheses,
     breaks={
         "two_layers": "there are no independent neurons to group",
         "square_loss": "the two halves have no least-squares fits to rest at",
@@ -221,6 +267,8 @@ PERTURBED_SYMMETRY = Theorem(
         "small_start": "too many neurons miss the two groups",
         "nearly_symmetric": "growth off the linear fit is as fast as the fit itself, and there is no plateau",
         "fixed_halves": "a large group is caught on a kink while it turns",
+        "broken_symmetry": "there is no escape to foretell",
+        "pinned_survivors": "survivors turn while they grow, and the escape takes another time",
         OUTSIDE_WINDOW: "the end of the escape is not foretold; ask for finite times",
     },
     solve=_solve,

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +25,9 @@ from .subnetworks import SubNetworks, early_subnetworks, flow_of, merged
 Array = NDArray[np.float64]
 
 SILENT = 1e-3  # residuals are those of f = 0 until a group's output reaches this share of the labels
-PIECE = 0.1  # length of the pieces with constant residuals, in units of the early growth time
+PIECE = 0.25  # length of the pieces with constant residuals, in units of the early growth time
 LATEST = 40  # early growth times in which the groups, once visible, must have reached the plateau
+HELD = 1e-9  # cosines below it mean that a survivor lies on that kink
 RISEN = 1e-4  # share of the loss drop that is left when the rise counts as over
 
 
@@ -45,7 +47,15 @@ class Rise:
         """The loss of the plateau."""
         return float(np.mean(self.residuals**2)) / 2
 
+    def turning_room(self, normals: Array) -> int:
+        """The most dimensions in which a survivor can turn within the kinks `normals` (k, d) that hold it; 0: none turns."""
+        held = [normals[np.abs(normals @ u) <= HELD] for u in self.survivors.directions]
+        return max(
+            (normals.shape[1] - 1 - int(np.linalg.matrix_rank(lines)) if lines.size else 1 for lines in held), default=0
+        )
 
+
+@lru_cache(maxsize=4)  # findings and predictions ask for the same rise
 def rise_of(problem: Problem) -> Rise:
     """Follow the two groups to their fits, and every neuron on its own in the field of their residuals."""
     data = problem.data

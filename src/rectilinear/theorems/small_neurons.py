@@ -13,11 +13,13 @@ its direction: an extremal direction of <sigma(u . x) rho> on the unit sphere.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import lsq_linear
 
 from ..dataset import Dataset
 from ..errors import FlowError
@@ -82,30 +84,22 @@ class SmallNeuron:
     def advance(self, field: PullField, duration: float) -> None:
         """Move for `duration` in a constant field."""
         left = duration
-        for _ in range(MAX_EVENTS * (len(field.jumps) + 1)):
-            g = self._held_pull(field)
-            time, line = self._next_event(field, g)
+        for g, time, line in self._stretches(field):
             self._move(g, min(time, left))
             if time >= left:
                 return
             left -= time
-            self._meet(field, line)
-        raise FlowError("a small neuron must settle after finitely many kinks, but it keeps meeting them; simulate instead.")
+            self._meet(field, g, line)
 
     def settle(self, field: PullField) -> Settled | None:
         """Follow the neuron until no kink lies ahead; None if it stops growing there. Time starts at the call."""
         clock = 0.0
-        for _ in range(MAX_EVENTS * (len(field.jumps) + 1)):
-            g = self._held_pull(field)
-            time, line = self._next_event(field, g)
+        for g, time, line in self._stretches(field):
             if time == np.inf:
-                return self._settled(g, field, clock)
+                break
             self._move(g, time)
             clock += time
-            self._meet(field, line)
-        raise FlowError("a small neuron must settle after finitely many kinks, but it keeps meeting them; simulate instead.")
-
-    def _settled(self, g: Array, field: PullField, clock: float) -> Settled | None:
+            self._meet(field, g, line)
         rate = float(np.linalg.norm(g))
         size = float(g @ self.w) / rate + self.a if rate > field.rounding else 0.0
         if size == 0:
@@ -116,27 +110,38 @@ class SmallNeuron:
             float(np.sign(size)), np.sign(size) * g / rate, rate, float(np.log(abs(size) / 2)) - rate * clock, sides
         )
 
-    def _held_pull(self, field: PullField) -> Array:
-        """g at the present sides, with the held lines that still attract; the others are let go."""
-        while self.held:
-            sides = self.sides.copy()
-            sides[self.held] = 0.0
-            g, normals = field.pull(sides), field.normals[self.held]
-            needed = -2 * np.linalg.lstsq(normals @ normals.T, normals @ g, rcond=None)[0] / field.jumps[self.held]
-            repels = self.a * field.jumps[self.held] > 0
-            badness = np.where(repels, np.inf, np.abs(needed) - 1)
-            worst = int(np.argmax(badness))
-            if badness[worst] <= ZERO_PUSH:
-                return np.asarray(g + (needed * field.jumps[self.held]) @ normals / 2)
-            line = self.held.pop(worst)
-            # a repelling line lets go to either side; the faster one is taken
-            self.sides[line] = -np.sign(needed[worst]) if repels[worst] else np.sign(needed[worst])
-        return field.pull(self.sides)
+    def _stretches(self, field: PullField) -> Iterator[tuple[Array, float, int | None]]:
+        """Pull, time to the next event and its line, again and again; whoever asks moves the neuron in between."""
+        for _ in range(MAX_EVENTS * (len(field.jumps) + 1)):
+            g = self._pull(field)
+            yield g, *self._next_event(field, g)
+        raise FlowError("a small neuron must settle after finitely many kinks, but it keeps meeting them; simulate instead.")
+
+    def _pull(self, field: PullField) -> Array:
+        """g where the neuron is. Lines it lies on with a d_k < 0 attract: their s_k in [-1, 1] make |g| least (Clarke).
+
+        That is the one choice in which a line is left towards s_k = +-1 only if the motion goes there, and held otherwise.
+        """
+        on_line = np.abs(field.normals @ self.w) <= ON_LINE * np.linalg.norm(self.w)
+        on_line[self.held] = True
+        contact = np.flatnonzero(on_line & (self.a * field.jumps < 0))
+        if not contact.size:
+            self.held = []
+            return field.pull(self.sides)
+        sides = self.sides.copy()
+        sides[contact] = 0.0
+        g = field.pull(sides)
+        steps = field.normals[contact].T * field.jumps[contact] / 2
+        chosen = _box_least_squares(steps, -g)
+        inside = np.abs(chosen) < 1 - ZERO_PUSH
+        self.held = contact[inside].tolist()
+        self.sides[contact[~inside]] = np.sign(chosen[~inside])
+        return np.asarray(g + steps @ np.where(inside, chosen, np.sign(chosen)))
 
     def _next_event(self, field: PullField, g: Array) -> tuple[float, int | None]:
-        """Time to the next line ahead and its number; number None: a changes sign, so held lines may let go."""
+        """Time to the next line ahead and its number; number None: a changes sign, so that held lines let go."""
         speed = float(np.linalg.norm(g))
-        if speed == 0:
+        if speed <= field.rounding:
             return np.inf, None
         along = float(g @ self.w) / speed
         cosines = field.normals @ g / speed
@@ -146,8 +151,8 @@ class SmallNeuron:
         distances = field.normals @ self.w
         on_line = self.sides * distances <= ON_LINE * np.linalg.norm(self.w)  # or beyond it, by rounding
         factors = _smallest_root_above_one(growing, distances - cosines * along, decaying, on_line)
-        heading = self.sides * cosines * (self.a or along)
-        factors[on_line & (heading * speed < -abs(self.a or along) * field.rounding)] = 1.0
+        motion = self.a or along
+        factors[on_line & (self.sides * cosines * motion * speed < -abs(motion) * field.rounding)] = 1.0
         line = int(np.argmin(factors))
         best: tuple[float, int | None] = (factors[line], line)
         if self.held and abs(self.a) < abs(along) and self.a * along < 0:
@@ -165,34 +170,33 @@ class SmallNeuron:
         self.w = self.w + (along * (cosh - 1) + a * sinh) * g / speed
         self.a = float(a * cosh + along * sinh)
 
-    def _meet(self, field: PullField, line: int | None) -> None:
-        """Cross the line, or be held by it if the far side pushes back; nothing to do where a changed sign."""
+    def _meet(self, field: PullField, g: Array, line: int | None) -> None:
+        """At a line that attracts `_pull` decides; any other is crossed. Where a changed sign, no held line attracts."""
         if line is None:
             self.a = 0.0
-            self.held = []
-            return
-        if np.linalg.norm(self.w) <= AT_ORIGIN * abs(self.a):
-            self._pass_origin(field)
-            return
-        side = self.sides[line]
-        self.sides[line] = -side
-        push = self.a * float(self._held_pull(field) @ field.normals[line]) * -side
-        if push < -abs(self.a) * field.rounding and self.a * field.jumps[line] < 0:
-            self.sides[line] = side
-            self.held.append(line)
-
-    def _pass_origin(self, field: PullField) -> None:
-        """Go on in the direction of motion a g, on the far side of every line that does not hold the neuron."""
-        motion = self.a * self._held_pull(field)
-        self.w = 2 * AT_ORIGIN * abs(self.a) * motion / np.linalg.norm(motion)
-        free = np.setdiff1d(np.arange(len(self.sides)), self.held)
-        self.sides[free] = np.where(field.normals[free] @ self.w > 0, 1.0, -1.0)
+        elif np.linalg.norm(self.w) <= AT_ORIGIN * abs(self.a):
+            # all lines at once: those that attract are `_pull`'s again, the others are left in the direction of motion
+            self.w = np.zeros_like(self.w)
+            ahead = np.where(self.a * field.normals @ g > 0, 1.0, -1.0)
+            self.sides = np.where(self.a * field.jumps < 0, self.sides, ahead)
+        else:
+            self.w = self.w - (field.normals[line] @ self.w) * field.normals[line]
+            if self.a * field.jumps[line] >= 0:
+                self.sides[line] = -self.sides[line]
 
 
 def settle_all(w: Array, a: Array, data: Dataset, residuals: Array, alpha: float) -> list[Settled | None]:
     """The fate of each small neuron (rows of w, entries of a) in the field of these residuals."""
     pulls = PullField.of(data, residuals, alpha)
     return [SmallNeuron.at(row, out, pulls.normals).settle(pulls) for row, out in zip(w, a, strict=True)]
+
+
+def _box_least_squares(columns: Array, goal: Array) -> Array:
+    """The s in [-1, 1]^k with the least |columns s - goal|."""
+    if columns.shape[1] == 1:
+        column = columns[:, 0]
+        return np.clip([column @ goal / (column @ column)], -1.0, 1.0)
+    return np.asarray(lsq_linear(columns, goal, bounds=(-1.0, 1.0), method="bvls").x)
 
 
 def _smallest_root_above_one(a: Array, b: Array, c: Array, at_one: Mask) -> Array:

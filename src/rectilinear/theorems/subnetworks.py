@@ -125,7 +125,7 @@ def flow_of(subnetworks: SubNetworks, problem: Problem, times: Array) -> SmallNe
         longest = LONGEST / subnetworks.rates.min(initial=np.inf)
         run = solve_ivp(field, (0.0, longest), state, "LSODA", events=unfitted, rtol=RTOL, atol=ATOL)
         states[-1] = run.y[:, -1] if loss.name == "square" else np.nan
-    directions = states[:, count:].reshape(-1, count, inputs)
+    directions = states[:, count:].reshape(len(times), count, inputs)
     directions /= np.linalg.norm(directions, axis=2, keepdims=True)
     return small_network(subnetworks, np.exp(states[:, :count]), directions)
 
