@@ -44,6 +44,7 @@ def largest(layers_a: tuple[np.ndarray, ...], layers_b: tuple[np.ndarray, ...]) 
 # --- the structure itself -------------------------------------------------------------------------------------------------
 
 
+@settings(deadline=None)
 @given(alpha=st.floats(0.0, 1.0))
 def test_gain_of_three_layers_has_its_closed_form(alpha: float) -> None:
     found = blocks(3, alpha)
@@ -227,7 +228,7 @@ def test_the_start_alone_can_be_asked_for() -> None:
 # --- closed time courses --------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(
     layers=st.integers(2, 6),
     s=st.floats(0.1, 5.0),
