@@ -112,33 +112,42 @@ def follow_free(
 ) -> int:
     """Follow free neurons `thetas` (m, inputs + 1) of patterns `signs` (m, lines) up to `end` (1 is the whole step), in place.
 
-    A neuron that meets a kink crosses it or, if pushed in from both sides, is held: then, or when it meets a kink at once, it is
-    left there with status NEEDS_DECISION at time `reached`. `events` (rows, 5) gets (neuron, u, line, velocity below, above) of
-    every crossing; returns how many there were, or -1 if there was no room for them.
+    A neuron that meets a kink crosses it or, if pushed in from both sides, is held on it (its pattern becomes 0 there). One that
+    meets another kink while held, or a kink at once, is left there with status NEEDS_DECISION at time `reached`. `events` (rows, 6)
+    gets (neuron, u, line, velocity below, velocity above, share held: nan for a crossing); returns how many there were, or -1 if
+    there was no room for them.
     """
     samples, d = x.shape
     seen, path, pull = np.empty((samples, d)), np.empty((STAGES + 1, d + 1)), np.empty(samples)
     count = 0
     for n in range(thetas.shape[0]):
-        u, status[n] = 0.0, DONE
+        u, status[n], held = 0.0, DONE, -1
         for _ in range(MOST_EVENTS):
             for i in range(samples):
-                active = signs[n, line[i]] * lengths[i] > 0.0
+                slope = 1.0 if signs[n, line[i]] * lengths[i] > 0.0 else alpha
+                along = 0.0
+                if held >= 0:
+                    for j in range(d):
+                        along += x[i, j] * normals[held, j]
                 for j in range(d):
-                    seen[i, j] = x[i, j] if active else alpha * x[i, j]
+                    seen[i, j] = slope * (x[i, j] - along * normals[held, j]) if held >= 0 else slope * x[i, j]
             collocate_neuron(thetas[n], seen, pulls, h, u, end, l2, train, path)
             when, where = first_kink(path, signs[n], normals, bands[n])
+            if held >= 0 and path[-1, d] * thetas[n, d] < 0.0:
+                status[n] = NEEDS_DECISION  # what holds it would no longer attract
+                break
             if where < 0:
                 thetas[n] = path[-1]
                 u = end
                 break
             at = u + when * (end - u)
-            if at <= u:
+            if at > u:
+                collocate_neuron(thetas[n], seen, pulls, h, u, at, l2, train, path)
+                thetas[n] = path[-1]
+                u = at
+            if held >= 0 or when == 0.0:
                 status[n] = NEEDS_DECISION
                 break
-            collocate_neuron(thetas[n], seen, pulls, h, u, at, l2, train, path)
-            thetas[n] = path[-1]
-            u = at
             pulls_at(pulls, u, pull)
             speed, jump = 0.0, 0.0
             for i in range(samples):
@@ -150,15 +159,22 @@ def follow_free(
             turn = 1.0 if thetas[n, d] >= 0.0 else -1.0
             here, there = turn * speed, turn * (speed - signs[n, where] * jump)
             below, above = (here, there) if signs[n, where] < 0 else (there, here)
-            if here * there <= 0.0:
-                status[n] = NEEDS_DECISION
-                break
             if count == events.shape[0]:
                 return -1
             events[count, 0], events[count, 1], events[count, 2] = n, u, where
-            events[count, 3], events[count, 4] = below, above
+            events[count, 3], events[count, 4], events[count, 5] = below, above, np.nan
             count += 1
-            signs[n, where] = -signs[n, where]
+            if below > 0.0 > above:
+                events[count - 1, 5] = below / (below - above)
+                held = where
+                signs[n, where] = 0
+                height = 0.0
+                for j in range(d):
+                    height += thetas[n, j] * normals[where, j]
+                for j in range(d):
+                    thetas[n, j] -= height * normals[where, j]
+            else:
+                signs[n, where] = -signs[n, where]
         else:
             status[n] = NEEDS_DECISION
         reached[n] = u

@@ -315,15 +315,16 @@ class KinkEngine:
         free = np.flatnonzero((signs != 0).all(axis=1))
         if free.size:
             thetas, patterns, ends, codes = theta[free], signs[free], reached[free], status[free]
-            events = np.empty((MOST_EVENTS * len(free), 5))
+            events = np.empty((MOST_EVENTS + 4 * len(free), 6))
             count = follow_free(
                 thetas, patterns, BELOW * groups.sizes[neurons[free]], self.pulls, self.h, end, kinks.x, kinks.line,
                 kinks.lengths, kinks.normals, kinks.jump_rows, kinks.alpha, problem.l2, self.train, ends, codes, events,
             )  # fmt: skip
             if count < 0:
                 return None
-            for n, u, line, below, above in events[:count]:
-                self.decisions.note(self.t + u * self.h, neurons[free[int(n)]], int(line), Kind.CROSS, below, above)
+            for n, u, line, below, above, share in events[:count]:
+                kind = Kind.CROSS if np.isnan(share) else Kind.PIN
+                self.decisions.note(self.t + u * self.h, neurons[free[int(n)]], int(line), kind, below, above, share)
             theta[free], signs[free], reached[free], status[free] = thetas, patterns, ends, codes
         for n in np.flatnonzero(status == NEEDS_DECISION):
             result = self._follow_deciding(int(neurons[n]), theta[n], signs[n], reached[n], end)

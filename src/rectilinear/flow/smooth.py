@@ -49,6 +49,9 @@ class SmoothEngine:
             weights, t, energy = (start.theta[:, :-1], start.theta[:, -1:].T), start.t, start.energy
         self.floor_share = min(COARSEST_FLOOR, rtol ** (1 / 3))
         self.stepper = ExplicitStepper(self._rhs, np.append(flatten(weights), energy), t, rtol, self._size, self._floor)
+        self.balance: Array | None = None
+        if len(self.shapes) == 2 and all(problem.network.trainable_layers):
+            self.balance = np.sum(problem.weights[0] ** 2, axis=1) - problem.weights[1][0] ** 2
         self.steps = 0
         self._cut: float | None = None
         self._dense_ready = False
@@ -66,7 +69,7 @@ class SmoothEngine:
         self.objective = self.field.velocity(y[:-1], velocity)
         if self.slides is not None:
             self.slides.project(unflatten(velocity, self.shapes)[0])
-        out[-1] = velocity @ velocity
+        out[-1] = np.sum(velocity**2)  # not a BLAS product: its threads would cost more than it
 
     def _size(self, old: Array, new: Array) -> Array:
         """What each component's error is compared with; the energy integral is carried along uncontrolled."""
@@ -115,12 +118,25 @@ class SmoothEngine:
         return self.stepper.dense(t)
 
     def state(self, t: float) -> tuple[Array, float]:
-        y = self._at(t)
-        return y[:-1].copy(), float(y[-1])
+        theta = self._at(t)[:-1].copy()
+        self._restore_balance(theta, t)
+        return theta, float(self._at(t)[-1])
+
+    def _restore_balance(self, theta: Array, t: float) -> None:
+        """Put |w_h|^2 - a_h^2 of every neuron back to what the flow conserves: a correction of the size of the step's error."""
+        if self.balance is None:
+            return
+        w, a = unflatten(theta, self.shapes)
+        incoming, outgoing = np.sum(w**2, axis=1), a[0] ** 2
+        missing = self.balance * np.exp(-2.0 * self.problem.l2 * t) - (incoming - outgoing)
+        shift = 0.5 * missing / np.maximum(incoming + outgoing, np.finfo(float).tiny)
+        w *= 1.0 + shift[:, None]
+        a *= 1.0 - shift
 
     def commit(self) -> tuple[float, float]:
         if self._cut is None or self.slides is None:
             self.stepper.accept()
+            self._restore_balance(self.stepper.y[:-1], self.t)
         else:
             y = self._at(self._cut)
             theta = self.slides.apply(self._neurons(self._cut), self._cut)
@@ -158,8 +174,17 @@ class Slides:
         self.bases = self._held_bases()
         self._event: list[int] = []  # neuron, line and side of the event found last
 
-    def _pulls(self, theta: Array) -> Array:
-        f = self.problem.output((theta[:, :-1], theta[:, -1:].T))
+    def _heights(self, theta: Array) -> Array:
+        """n.w of every neuron and line, (neurons, lines)."""
+        return np.asarray(theta[:, :-1] @ self.kinks.normals.T)
+
+    def _pulls(self, theta: Array, heights: Array | None = None) -> Array:
+        """-dl/df/P on the samples; sigma(z) = c z + e |z| makes one product per line serve all samples on it."""
+        kinks = self.kinks
+        heights = self._heights(theta) if heights is None else heights
+        odd, even = theta[:, -1] @ heights, theta[:, -1] @ np.abs(heights)
+        c, e = 0.5 * (1.0 + kinks.alpha), 0.5 * (1.0 - kinks.alpha)
+        f = c * kinks.lengths * odd[kinks.line] + e * np.abs(kinks.lengths) * even[kinks.line]
         return np.asarray(self.problem.loss.pull(self.problem.y, f)) / len(f)
 
     def _held_bases(self) -> dict[int, Array]:
@@ -177,11 +202,12 @@ class Slides:
         `velocity` is that of the first layer at the end of the step.
         """
         theta = neurons_at(end)
-        signs = self._sides(theta)
+        heights = self._heights(theta)
+        signs = self._sides(heights)
         crossed = np.argwhere((signs != self.signs) & (self.signs != 0))
         if not len(crossed) and not self.bases:
             return None
-        pull = self._pulls(theta)
+        pull = self._pulls(theta, heights)
         found: list[tuple[float, int, int, int]] = []  # time, neuron, line, side it leaves to (0: it arrives)
         for h, line in crossed[self._stopped(crossed, theta, signs, velocity, pull)]:
             found.append((_root(self._height, neurons_at, (h, line), start, end), int(h), int(line), 0))
@@ -194,9 +220,8 @@ class Slides:
         t, *self._event = min(found)
         return t if t > start else float(np.nextafter(start, end))
 
-    def _sides(self, theta: Array) -> Signs:
+    def _sides(self, heights: Array) -> Signs:
         """Sides of the kinks the neurons are on; exactly on one counts as where it was."""
-        heights = theta[:, :-1] @ self.kinks.normals.T
         return np.where(heights == 0.0, self.signs, np.sign(heights)).astype(np.int8)
 
     def _height(self, theta: Array, h: int, line: int) -> float:
@@ -228,7 +253,7 @@ class Slides:
         """Decide the event found last, at time t; the neurons as they go on."""
         h, line, side = self._event
         pull = self._pulls(theta)
-        others = self._sides(theta)
+        others = self._sides(self._heights(theta))
         if side:
             self.signs[h] = self.decisions.release(h, theta[h], self.signs[h], line, side, pull, t)
         else:
