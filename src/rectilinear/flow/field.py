@@ -215,9 +215,9 @@ class DeepField:
         output = below[-1] @ weights[-1][0]
         signal = np.empty((len(output), 1))
         summed = kernels.pulls(loss, self.problem.y[block], output, signal[:, 0])
-        for layer in range(len(weights) - 1, -1, -1):
-            speeds[layer][...] += signal.T @ below[layer]
-            if layer:
-                signal = signal @ weights[layer]
-                signal *= slopes[layer - 1]
+        for depth in range(len(weights) - 1, -1, -1):
+            speeds[depth][...] += signal.T @ below[depth]
+            if depth:
+                signal = signal @ weights[depth]
+                signal *= slopes[depth - 1]
         return summed

@@ -59,7 +59,7 @@ class Kinks:
 
     def jumps(self, pull: Array) -> Array:
         """D_l of every line, (lines,)."""
-        return np.bincount(self.line, weights=self.weights * pull, minlength=len(self))
+        return np.asarray(np.bincount(self.line, weights=self.weights * pull, minlength=len(self)), dtype=np.float64)
 
     def slopes(self, signs: Signs) -> Array:
         """sigma' at each sample for a pattern (..., lines) -> (..., samples); held lines count as below."""
@@ -135,7 +135,7 @@ class Kinks:
         gram = normals @ normals.T
         q = sign_a * (normals @ drive)
         outcome = np.zeros(len(touching), dtype=np.int8)
-        for k in np.flatnonzero(~attracting):
+        for k in np.flatnonzero(~attracting).tolist():
             below, above = (self._answered(k, q + side * pushes[k] * gram[:, k], gram, free, bounds) for side in (0.0, 1.0))
             outcome[k] = _through(int(came_from[k]), below, above)
             if outcome[k] > 0:
@@ -199,13 +199,14 @@ def box_problem(gram: Array, q: Array, bounds: Array) -> Array:
     free = np.flatnonzero((mu > 0.0) & (mu < bounds))
     if free.shape[0] > 1:
         rest, inner = np.empty(free.shape[0]), np.empty((free.shape[0], free.shape[0]))
-        for r, k in enumerate(free):
+        for r in range(free.shape[0]):
+            k = free[r]
             rest[r] = q[k]
             for j in range(size):
                 rest[r] -= gram[k, j] * mu[j]
-            for c, j in enumerate(free):
-                inner[r, c] = gram[k, j]
+            for c in range(free.shape[0]):
+                inner[r, c] = gram[k, free[c]]
         step = np.linalg.lstsq(inner, rest)[0]
-        for r, k in enumerate(free):
-            mu[k] = min(max(mu[k] + step[r], 0.0), bounds[k])
+        for r in range(free.shape[0]):
+            mu[free[r]] = min(max(mu[free[r]] + step[r], 0.0), bounds[free[r]])
     return mu

@@ -188,7 +188,7 @@ def _capacitance(
             matrix[i, other] = value
             matrix[other, i] = value
         matrix[i, i] += 1.0
-    return np.linalg.inv(matrix)
+    return np.linalg.inv(matrix)  # type: ignore[return-value]
 
 
 @numba.njit(cache=True, nogil=True)

@@ -116,7 +116,8 @@ class StopRules:
 class Engine(Protocol):
     """A way of moving along the flow: attempt a step, look into it, commit it."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     @property
     def t(self) -> float: ...
