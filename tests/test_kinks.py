@@ -1,0 +1,344 @@
+"""What neurons do at kinks: geometry, decisions, and motions worked out by hand.
+
+Most tests let a single neuron drift: its second layer is fixed at 1e-9 and its weights are 1e-9 times those named here, so that
+outputs vanish against the labels, the pulls are y/P, and w moves in straight lines, w' = g, from kink to kink.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rectilinear as rl
+from rectilinear.events import Events, Kind
+from rectilinear.flow.kinks import Kinks, box_problem
+
+TINY = 1e-9
+METHODS = ("kinks", "smooth")
+# errors of w: rtol is 1e-9; the smooth method leaves crossings to its error control, which stops at a smallest step
+EXACT, SMOOTHED = 1e-7, 1e-4
+
+
+def drift(x, y, w, times, method="kinks", sign=1.0, alpha=0.0):
+    """The run, and w at the times in units of 1e-9."""
+    network = rl.Network(len(x[0]), (len(w),), alpha=alpha, trainable=(True, False))
+    weights = (TINY * np.array(w, dtype=float), np.full((1, len(w)), sign * TINY))
+    run = rl.simulate(rl.Problem(rl.Dataset(x, y), network, weights), times, method=method)
+    assert run.status is rl.Status.FINISHED
+    assert run.events.certified
+    return run, run.weights[0] / TINY
+
+
+def assert_path(w, expected, method):
+    np.testing.assert_allclose(w, expected, rtol=0, atol=EXACT if method == "kinks" else SMOOTHED)
+
+
+def happened(run):
+    """(time, neuron, first sample on that line, kind) of each event; times to the digits that the method has."""
+    digits = 3 if run.provenance["method"] == "smooth" else 7
+    lines, events = run.problem.data.lines, run.events
+    first_on = [int(np.flatnonzero(lines.index == k)[0]) for k in range(len(lines))] + [-1]
+    return [
+        (round(float(t), digits), int(h), first_on[line], Kind(kind))
+        for t, h, line, kind in zip(events.time, events.neuron, events.line, events.kind, strict=True)
+    ]
+
+
+def speeds_along(run, event, sample):
+    """Velocities of w.x/|x| on the side where the sample is inactive and where it is active."""
+    lines = run.problem.data.lines
+    below, above = run.events.velocity_below[event], run.events.velocity_above[event]
+    return (below, above) if lines.lengths[sample] > 0 else (-above, -below)
+
+
+# ---------------------------------------------------------------- geometry and decisions
+
+
+def random_kinks(seed, alpha=0.2):
+    """Six samples on four lines: one antipode and one duplicate."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((4, 3))
+    x = np.concatenate([x, -2.0 * x[:1], x[1:2]])
+    network = rl.Network(3, (1,), alpha=alpha)
+    return Kinks(rl.Problem(rl.Dataset(x, np.ones(6)), network, network.init(1.0, seed=0))), rng
+
+
+def test_crossing_a_line_changes_the_drive_by_its_jump():
+    for seed in range(20):
+        kinks, rng = random_kinks(seed)
+        assert len(kinks) == 4
+        pull, signs = rng.standard_normal(6), rng.choice(np.array([-1, 1], dtype=np.int8), 4)
+        for line in range(4):
+            below, above = signs.copy(), signs.copy()
+            below[line], above[line] = -1, 1
+            change = (kinks.slopes(above) - kinks.slopes(below)) * pull @ kinks.x
+            np.testing.assert_allclose(change, kinks.jumps(pull)[line] * kinks.normals[line], atol=1e-14)
+            np.testing.assert_allclose(kinks.jump_rows[line] @ pull, kinks.jumps(pull)[line], atol=1e-14)
+
+
+def test_slopes_are_those_of_the_activation():
+    kinks, rng = random_kinks(3)
+    w = rng.standard_normal((10, 3))
+    slopes = kinks.slopes(np.sign(w @ kinks.normals.T).astype(np.int8))
+    np.testing.assert_array_equal(slopes, np.where(w @ kinks.x.T > 0, 1.0, 0.2))
+
+
+def test_a_held_neuron_is_not_driven_off_its_kinks():
+    kinks, rng = random_kinks(4)
+    for held in ([1], [0, 2], [0, 1, 3]):
+        signs = np.ones(4, dtype=np.int8)
+        signs[held] = 0
+        drive = rng.standard_normal(6) @ kinks.seen(signs)
+        np.testing.assert_allclose(kinks.normals[held] @ drive, 0.0, atol=1e-14)
+    assert not kinks.seen(signs).any()  # three independent lines in three dimensions leave nothing
+
+
+@given(seed=st.integers(0, 10**6), lines=st.integers(1, 5))
+@settings(max_examples=60, deadline=None)
+def test_multipliers_meet_the_conditions_of_sliding(seed, lines):
+    """0 <= mu <= b; the velocity q - Gram mu is zero inside, points down at mu = 0 and up at mu = b."""
+    rng = np.random.default_rng(seed)
+    normals = rng.standard_normal((lines, 5))
+    normals /= np.linalg.norm(normals, axis=1)[:, None]
+    gram, q, bounds = normals @ normals.T, rng.standard_normal(lines), rng.uniform(0.1, 2.0, lines)
+    mu = box_problem(gram, q, bounds)
+    assert ((mu >= 0) & (mu <= bounds)).all()
+    velocity = q - gram @ mu
+    assert (np.abs(velocity[(mu > 0) & (mu < bounds)]) < 1e-10).all()
+    assert (velocity[mu == 0] < 1e-10).all()
+    assert (velocity[mu == bounds] > -1e-10).all()
+
+
+@given(seed=st.integers(0, 10**6), touching=st.integers(1, 3), sign_a=st.sampled_from([-1.0, 1.0]))
+@settings(max_examples=60, deadline=None)
+def test_a_verdict_moves_every_neuron_into_the_pattern_it_names(seed, touching, sign_a):
+    """Lines that attract: with the new pattern's own drive, n.w rises where the sign is +, falls where it is -, rests where held."""
+    kinks, rng = random_kinks(seed)
+    lines = rng.permutation(4)[:touching]
+    pull, signs = rng.standard_normal(6), rng.choice(np.array([-1, 1], dtype=np.int8), 4)
+    verdict = kinks.resolve(signs, lines, sign_a, pull)
+    attracting = sign_a * kinks.jumps(pull)[lines] < 0
+    after = signs.copy()
+    after[lines] = verdict.signs
+    velocity = sign_a * kinks.normals[lines] @ (pull @ kinks.seen(after))
+    assert (velocity[attracting] * verdict.signs[attracting] >= -1e-12).all()
+    assert (np.abs(velocity[verdict.signs == 0]) < 1e-12).all()
+    inside = verdict.multipliers[verdict.signs == 0]
+    assert ((inside > 0) & (inside < 1)).all()
+
+
+# ---------------------------------------------------------------- one kink
+
+PUSH = [[1.0, 0.0], [1.0, 2.0]], [2.0, 2.0]  # active on w = (4, -1): drive (4/3, 4/3) with P = 3; the third sample is (0, 1)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_crossing(method):
+    """y = 2: beyond the kink the sample adds 2/3 to the drive."""
+    run, w = drift([*PUSH[0], [0.0, 1.0]], [*PUSH[1], 2.0], [[4.0, -1.0]], [0.0, 0.75, 2.0], method)
+    assert_path(w[:, 0], [[4.0, -1.0], [5.0, 0.0], [20 / 3, 2.5]], method)
+    if method == "kinks":
+        assert happened(run) == [(0.75, 0, 2, Kind.CROSS)]
+        assert speeds_along(run, 0, 2) == pytest.approx((4 / 3, 2.0))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_sliding(method):
+    """y = -6: pushed back with 4/3 - 2 beyond the kink, so the neuron slides, and the sample counts for two thirds."""
+    run, w = drift([*PUSH[0], [0.0, 1.0]], [*PUSH[1], -6.0], [[4.0, -1.0]], [0.5, 0.75, 3.0], method)
+    assert_path(w[:, 0], [[14 / 3, -1 / 3], [5.0, 0.0], [8.0, 0.0]], method)
+    assert happened(run) == [(0.75, 0, 2, Kind.PIN)]
+    assert speeds_along(run, 0, 2) == pytest.approx((4 / 3, -2 / 3))
+    share = run.events.multiplier[0]
+    assert share == pytest.approx(2 / 3 if run.problem.data.lines.lengths[2] > 0 else 1 / 3)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("alpha", [0.0, 0.25])
+def test_samples_of_one_line_make_one_kink(method, alpha):
+    """(0, 1) twice with y = -4 and (0, -2) with y = -1: below the kink only the antipode counts in full, above only the others."""
+    x, y = [[6.0, 3.0], [0.0, 1.0], [0.0, 1.0], [0.0, -2.0]], [2.0, -4.0, -4.0, -1.0]
+    below = np.array([3.0, 1.5 + 0.5 - alpha * 2.0])
+    above = np.array([3.0, 1.5 + alpha * 0.5 - 2.0])
+    run, w = drift(x, y, [[1.0, -0.3]], [0.1, 2.0], method, alpha=alpha)
+    hit = 0.3 / below[1]
+    assert hit > 0.1
+    assert_path(w[0, 0], [1.3, -0.3 + 0.1 * below[1]], method)
+    assert_path(w[1, 0], [7.0, 0.0], method)
+    assert happened(run) == [(round(hit, 3 if method == "smooth" else 7), 0, 1, Kind.PIN)]
+    assert speeds_along(run, 0, 1) == pytest.approx((below[1], above[1]))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_negative_second_layer_mirrors_the_motion(method):
+    """Labels and second layer of the opposite sign give the same motion."""
+    run, w = drift([*PUSH[0], [0.0, 1.0]], [-2.0, -2.0, 6.0], [[4.0, -1.0]], [0.75, 3.0], method, sign=-1.0)
+    assert_path(w[:, 0], [[5.0, 0.0], [8.0, 0.0]], method)
+    assert [kind for *_, kind in happened(run)] == [Kind.PIN]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_neuron_that_leaves_its_last_active_sample_dies_there(method):
+    """x = (1, 0), y = -1: w = (1, 2) moves back to the kink at t = 1 and stops; beyond it nothing acts."""
+    run, w = drift([[1.0, 0.0]], [-1.0], [[1.0, 2.0]], [0.5, 1.0, 50.0], method)
+    assert_path(w[:, 0], [[0.5, 2.0], [0.0, 2.0], [0.0, 2.0]], method)
+    if method == "kinks":
+        assert happened(run)[-1] == (1.0, 0, -1, Kind.DEATH)
+
+
+# ---------------------------------------------------------------- neurons that start on a kink
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_start_on_a_kink_that_attracts(method):
+    run, w = drift([*PUSH[0], [0.0, 1.0]], [*PUSH[1], -6.0], [[5.0, 0.0]], [3.0], method)
+    assert_path(w[0, 0], [9.0, 0.0], method)
+    assert happened(run) == [(0.0, 0, 2, Kind.PIN)]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("label", "height"), [(2.0, 2.0), (-1.0, 1.0)])
+def test_start_on_a_kink_that_lets_through(method, label, height):
+    """The drive across is 4/3 on one side and 4/3 + y/3 on the other: through it goes, upwards."""
+    _, w = drift([*PUSH[0], [0.0, 1.0]], [*PUSH[1], label], [[5.0, 0.0]], [3.0], method)
+    assert_path(w[0, 0], [9.0, 3.0 * height], method)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_start_on_a_kink_that_repels_leaves_to_one_side(method):
+    """Drive across -2/3 below, 4/3 above: both sides are solutions, staying is not what any descent does."""
+    run, w = drift([[1.0, 0.0], [1.0, -1.0], [0.0, 1.0]], [2.0, 2.0, 6.0], [[5.0, 0.0]], [3.0], method)
+    sides = np.array([[9.0, -2.0], [9.0, 4.0]])
+    assert np.abs(w[0, 0] - sides).max(axis=1).min() < SMOOTHED
+    assert Kind.PIN not in [kind for *_, kind in happened(run)]
+
+
+# ---------------------------------------------------------------- several kinks
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_hold_ends_because_another_kink_is_crossed(method):
+    """Held on w_3 = 0 until (0, 1, 3) switches on at t = 1 and lifts the neuron off."""
+    x, y = [[1.0, 1.0, 1.0], [0.0, 0.0, 1.0], [0.0, 1.0, 3.0]], [3.0, -6.0, 3.0]
+    run, w = drift(x, y, [[5.0, -1.0, 0.0]], [1.0, 2.0], method)
+    assert_path(w[:, 0], [[6.0, 0.0, 0.0], [7.0, 2.0, 2.0]], method)
+    if method == "kinks":
+        assert happened(run)[0] == (0.0, 0, 1, Kind.PIN)
+        assert sorted(happened(run)[1:]) == [(1.0, 0, 1, Kind.RELEASE), (1.0, 0, 2, Kind.CROSS)]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("labels", "kinds", "end"),
+    [
+        ((3.0, 3.0), {Kind.CROSS}, [7.0, 2.0, 2.0]),
+        ((-6.0, -6.0), {Kind.PIN}, [7.0, 0.0, 0.0]),
+        ((3.0, -6.0), {Kind.CROSS, Kind.PIN}, [7.0, 2.0, 0.0]),
+    ],
+    ids=["crosses both", "is held on both", "crosses one and is held on the other"],
+)
+def test_two_kinks_at_the_same_moment(method, labels, kinds, end):
+    """w = (5, -1, -1) under the drive (1, 1, 1) meets w_2 = 0 and w_3 = 0 at t = 1."""
+    x = [[1.0, 1.0, 1.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    run, w = drift(x, [3.0, *labels], [[5.0, -1.0, -1.0]], [1.0, 2.0], method)
+    assert_path(w[:, 0], [[6.0, 0.0, 0.0], end], method)
+    if method == "kinks":
+        assert {kind for *_, kind in happened(run)} == kinds
+        assert [t for t, *_ in happened(run)] == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_held_on_two_kinks_that_are_not_at_right_angles(method):
+    """Lines (0, 1, 0) and (0, 3, 4)/5, drive (1, 1, 1): shares from the 2 x 2 Gram system, w moves along the first axis only."""
+    x, y = [[1.0, 1.0, 1.0], [0.0, 1.0, 0.0], [0.0, 0.6, 0.8]], [3.0, -3.0, -9.0]
+    run, w = drift(x, y, [[5.0, 0.0, 0.0]], [4.0], method)
+    assert_path(w[0, 0], [9.0, 0.0, 0.0], method)
+    assert [kind for *_, kind in happened(run)] == [Kind.PIN, Kind.PIN]
+    shares = np.array(run.events.multiplier)
+    lengths = run.problem.data.lines.lengths[1:]
+    active = np.where(lengths > 0, shares, 1 - shares)
+    # (1, 1) = l_1 (1, 0) + 3 l_2 (0.6, 0.8) in the plane of the two lines
+    np.testing.assert_allclose(active, [0.25, 1.25 / 3], rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_neuron_held_on_as_many_kinks_as_inputs_stays_at_the_origin(method):
+    """y = -1 on +-e_1 and +-e_2 with a > 0: the origin attracts from all sides; w = (1, 0.25) slides into it."""
+    x = [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
+    run, w = drift(x, [-1.0] * 4, [[1.0, 0.25]], [1.0, 2.0, 4.0, 9.0], method)
+    assert_path(w[:, 0], [[0.75, 0.0], [0.5, 0.0], [0.0, 0.0], [0.0, 0.0]], method)
+    assert happened(run)[0] == (1.0, 0, 2, Kind.PIN)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_sliding_neuron_passes_through_the_origin(method):
+    """Held on w_2 = 0, pulled to the left by (1, -1) before and by (-1, 1) after the origin, which it passes at t = 2."""
+    x, y = [[1.0, -1.0], [0.0, 1.0], [-1.0, 1.0]], [-3.0, -6.0, 3.0]
+    run, w = drift(x, y, [[2.0, 0.0]], [1.0, 2.0, 3.0, 5.0], method)
+    assert_path(w[:, 0], [[1.0, 0.0], [0.0, 0.0], [-1.0, 0.0], [-3.0, 0.0]], method)
+    assert (2.0, 0, -1, Kind.ORIGIN) in happened(run)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_one_input_crosses_the_origin(method):
+    """One dimension: w = 1 is pulled left at speed 1, and beyond zero at speed 2."""
+    _, w = drift([[1.0], [-1.0]], [-2.0, 4.0], [[1.0]], [1.0, 3.0], method)
+    assert_path(w[:, 0, 0], [0.0, -4.0], method)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("w", [[0.0, 0.0], [1e-14, -1e-14]], ids=["at the origin", "as good as at the origin"])
+def test_a_neuron_that_starts_at_the_origin_leaves_along_its_own_drive(method, w):
+    """Labels 1 on (1, 0) and (1, 1): the direction (2, 1) activates both samples and is the drive they give."""
+    _, end = drift([[1.0, 0.0], [1.0, 1.0]], [1.0, 1.0], [w], [2.0], method)
+    assert_path(end[0, 0], [2.0, 1.0], method)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_only_way_out_of_the_origin_is_found(method):
+    """Leaky, a < 0, labels 1: only directions that activate no sample lead out, and -(1, 2) is the one that drives itself."""
+    _, end = drift([[-1.0, 1.0], [2.0, 1.0]], [1.0, 1.0], [[0.0, 0.0]], [2.0], method, sign=-1.0, alpha=0.2)
+    assert_path(end[0, 0], [-0.2, -0.4], method)
+
+
+# ---------------------------------------------------------------- ties and certificates
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_identical_neurons_stay_identical(method):
+    run, w = drift([*PUSH[0], [0.0, 1.0]], [*PUSH[1], -6.0], [[4.0, -1.0]] * 4, [0.75, 3.0], method)
+    np.testing.assert_array_equal(w, np.repeat(w[:, :1], 4, axis=1))
+    assert sorted(happened(run)) == [(0.75, h, 2, Kind.PIN) for h in range(4)]
+
+
+def test_events_are_in_order_and_tampered_ones_are_not_certified():
+    net = rl.Network(2, (12,))
+    problem = rl.Problem(rl.datasets.six_points(), net, net.init(0.1, seed=0))
+    events = rl.simulate(problem, [200.0], method="kinks").events
+    assert events.count(Kind.PIN) > 0
+    assert events.count(Kind.CROSS) > 0
+    assert (np.diff(events.time) >= 0).all()
+    assert events.certified
+    assert str(events).endswith("(all certified)")
+    for kind in (Kind.PIN, Kind.CROSS):
+        k = np.flatnonzero(events.kind == kind)[0]
+        velocity = events.velocity_above.copy()
+        velocity[k] = -events.velocity_above[k] or 1.0
+        tampered = replace(events, velocity_above=velocity)
+        assert not tampered.certified
+        assert str(tampered).endswith("(NOT all certified)")
+
+
+def test_multipliers_of_holds_lie_between_zero_and_one():
+    net = rl.Network(2, (12,))
+    events = rl.simulate(rl.Problem(rl.datasets.six_points(), net, net.init(0.1, seed=0)), [200.0], method="kinks").events
+    held = events.multiplier[events.kind == Kind.PIN]
+    assert ((held >= 0) & (held <= 1)).all()
+
+
+def test_no_events_read_as_none():
+    assert str(Events()) == "none"
+    assert len(Events()) == 0
+    assert Events().certified
