@@ -22,14 +22,16 @@ Array = NDArray[np.float64]
 class LongTrajectory(Trajectory):
     """A run at times 10^log10_times (t,) with ln L = `log_loss` (t,); the start t = 0 is log10 t = -inf.
 
-    `weights` are the weights themselves: they grow like a power of ln t only. `times` is infinite, and `loss` zero, where the
-    number leaves the float range. `events.time` holds log10 t. `direction_change` is |theta/|theta| - earlier theta/|theta||
-    where a run was followed until its direction converges: from a quarter of the last log10 t to the last.
+    `weights` are the weights themselves: they grow like a power of ln t only. Where a number leaves the float range, `times`
+    is infinite and `loss` zero. `events.time` holds log10 t. Of a run that was followed until its direction converges,
+    `direction_change` is the distance of theta/|theta| at the last look from that at a quarter of its log10 t, and
+    `direction_converged` tells whether that was within the tolerance, with all samples on their side.
     """
 
     log10_times: Array = None  # type: ignore[assignment]  # always given; a default is forced by the parent's fields
     log_loss: Array = None  # type: ignore[assignment]
     direction_change: float | None = None
+    direction_converged: bool | None = None
 
     @cached_property
     def directions(self) -> tuple[Array, ...]:
@@ -51,7 +53,8 @@ class LongTrajectory(Trajectory):
         }
 
     def _metadata(self) -> dict[str, Any]:
-        return {**super()._metadata(), "direction_change": self.direction_change}
+        looks = {"direction_change": self.direction_change, "direction_converged": self.direction_converged}
+        return {**super()._metadata(), **looks}
 
     @classmethod
     def _extra_fields(cls, contents: xarray.Dataset, metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,6 +62,7 @@ class LongTrajectory(Trajectory):
             "log10_times": contents["log10_time"].values,
             "log_loss": contents["log_loss"].values,
             "direction_change": metadata["direction_change"],
+            "direction_converged": metadata["direction_converged"],
         }
 
     def _card(self) -> list[tuple[str, str]]:
@@ -70,5 +74,7 @@ class LongTrajectory(Trajectory):
         fall = f"ln L {self.log_loss[0]:.6g} -> {self.log_loss[-1]:.6g}"
         rows = [(name, fall if name == "loss" else text) for name, text in rows]
         if self.direction_change is not None:
-            rows.append(("direction", f"changed by {self.direction_change:.2g} over the last three quarters of log10 t"))
+            verdict = "converged" if self.direction_converged else "not converged"
+            change = f"{self.direction_change:.2g} since a quarter of log10 t"
+            rows.append(("direction", f"{verdict}: changed by {change}"))
         return rows

@@ -169,13 +169,13 @@ def _sample_coupling(kernel: Complex, pull: Array, curvature: Array) -> Complex:
         for i in range(samples):
             matrix[i, other] = curvature[i] * kernel[i, other] - pull[i] * total
         matrix[other, other] += 1.0
-    matrix = np.linalg.inv(matrix)
+    inverse = np.linalg.inv(matrix)
     for i in range(samples):
         total = 0.0j
         for other in range(samples):
-            total += matrix[i, other] * pull[other]
+            total += inverse[i, other] * pull[other]
         for other in range(samples):
-            matrix[i, other] = matrix[i, other] * curvature[other] - total * pull[other]
+            matrix[i, other] = inverse[i, other] * curvature[other] - total * pull[other]
     return matrix
 
 

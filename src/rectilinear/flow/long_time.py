@@ -62,7 +62,7 @@ def _check(problem: Problem, log10_times: ArrayLike | None, until: str | None, t
     if problem.l2:
         raise InputError(f"log10_times and until need l2 = 0, found {problem.l2:g}: weights then stay bounded; use times.")
     if log10_times is None:
-        return FIRST_LOOK * LOOK_RATIO ** np.arange(LOOKS)
+        return np.asarray(FIRST_LOOK * LOOK_RATIO ** np.arange(LOOKS))
     try:
         asked = np.atleast_1d(np.asarray(log10_times, dtype=np.float64))
     except (TypeError, ValueError) as error:

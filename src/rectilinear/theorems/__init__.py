@@ -14,6 +14,7 @@ from .early import EARLY_PHASE
 from .limits import LIMIT
 from .orthogonal import ORTHOGONAL
 from .perturbed import PERTURBED_SYMMETRY
+from .phuong_lampert import ORTHOGONALLY_SEPARABLE
 from .symmetric import SYMMETRIC_DATA
 from .theorem import Solution, Theorem
 from .time_course import TIME_COURSE
@@ -32,6 +33,7 @@ _ALL: tuple[Theorem, ...] = (
     XOR,
     ORTHOGONAL,
     PERTURBED_SYMMETRY,
+    ORTHOGONALLY_SEPARABLE,
 )
 THEOREMS: dict[str, Theorem] = {theorem.name: theorem for theorem in _ALL}
 
