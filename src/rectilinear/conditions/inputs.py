@@ -8,7 +8,8 @@ from ..dataset import Array, Dataset
 from .finding import Finding, measured_finding
 
 ROUNDING = 1e-10  # relative deviations below it come from floating-point arithmetic, not from the data
-MAX_GRAM_SAMPLES = 20_000  # more samples than inputs cannot be orthogonal anyway; this bounds the memory of a block
+MAX_GRAM_SAMPLES = 20_000  # comparing every pair of more samples takes minutes
+BLOCK = 4_000_000  # entries of the Gram matrix looked at at once
 NEARLY_ORTHOGONAL = 1.0  # threshold on n max|x_i . x_j| / min|x|^2, times max|x|^2 / min|x|^2
 
 
@@ -57,7 +58,7 @@ def nearly_orthogonal(data: Dataset) -> Finding:
 def _largest_off_diagonal(x: Array) -> tuple[float, int, int]:
     """The largest |x_i . x_j| over i != j with its pair, in blocks of rows so that memory stays linear in the samples."""
     best = (0.0, 0, 0)
-    rows = max(1, 4_000_000 // len(x))
+    rows = max(1, BLOCK // len(x))
     for start in range(0, len(x), rows):
         gram = np.abs(x[start : start + rows] @ x.T)
         here = np.arange(len(gram))

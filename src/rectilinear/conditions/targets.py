@@ -75,8 +75,8 @@ def separable(data: Dataset) -> Finding:
 def orthogonally_separable(data: Dataset) -> Finding:
     """x_i . x_j > 0 within a class and <= 0 across classes (Phuong & Lampert); the witness is the worst pair.
 
-    `measured` is the largest cosine across classes, or minus the smallest within one, whichever is larger; cosines within
-    `threshold` of zero count as zero. Undecided for labels other than -1 and +1.
+    `measured` is by how far the worst pair's cosine is on the wrong side of zero (of 1e-10, so that rounding counts as zero);
+    negative where none is. Undecided for labels other than -1 and +1.
 
     >>> orthogonally_separable(Dataset([[1.0, 0.0], [1.0, 1.0], [-1.0, 0.0]], [1.0, 1.0, -1.0])).holds
     True
@@ -84,13 +84,13 @@ def orthogonally_separable(data: Dataset) -> Finding:
     if (undecided := _not_binary("orthogonally_separable", data)) is not None:
         return undecided
     units = data.x / np.linalg.norm(data.x, axis=1, keepdims=True)
-    measured, i, j, holds = _worst_pair(units, data.y)
-    if holds:
+    measured, i, j = _worst_pair(units, data.y)
+    if measured <= 0.0:
         sentence = "samples of one class have positive products, samples of different classes none."
-        return Finding("orthogonally_separable", True, measured, ROUNDING, (i, j), sentence)
+        return measured_finding("orthogonally_separable", measured, 0.0, sentence, (i, j))
     kind = "one class must have a positive" if data.y[i] == data.y[j] else "different classes must have no positive"
     sentence = f"samples of {kind} product, but the cosine of samples {i} and {j} is {units[i] @ units[j]:.3g}."
-    return Finding("orthogonally_separable", False, measured, ROUNDING, (i, j), sentence)
+    return measured_finding("orthogonally_separable", measured, 0.0, sentence, (i, j))
 
 
 def _not_binary(name: str, data: Dataset) -> Finding | None:
@@ -100,19 +100,15 @@ def _not_binary(name: str, data: Dataset) -> Finding | None:
     return Finding(name, None, np.nan, 0.0, None, f"it is defined for labels -1 and +1, found {strange[0]:g}.")
 
 
-def _worst_pair(units: Array, y: Array) -> tuple[float, int, int, bool]:
-    """The largest of -cosine within a class and +cosine across classes, its pair, and whether no pair is at fault.
-
-    Within a class a cosine up to `ROUNDING` is at fault, across classes one beyond it.
-    """
-    worst, holds = (-np.inf, 0, 0), True
+def _worst_pair(units: Array, y: Array) -> tuple[float, int, int]:
+    """The pair most at fault: by how far its cosine falls short of `ROUNDING` within a class, or exceeds it across classes."""
+    worst = (-np.inf, 0, 0)
     rows = max(1, BLOCK // len(units))
     for start in range(0, len(units), rows):
         cosines = units[start : start + rows] @ units.T
         same = y[start : start + rows, None] == y[None, :]
-        holds &= not np.where(same, cosines <= ROUNDING, cosines > ROUNDING).any()
-        excess = np.where(same, -cosines, cosines)
-        i, j = (int(k) for k in np.unravel_index(np.argmax(excess), excess.shape))
-        if excess[i, j] > worst[0]:
-            worst = (float(excess[i, j]), start + i, j)
-    return *worst, holds
+        fault = np.where(same, ROUNDING - cosines, cosines - ROUNDING)
+        i, j = (int(k) for k in np.unravel_index(np.argmax(fault), fault.shape))
+        if fault[i, j] > worst[0]:
+            worst = (float(fault[i, j]), start + i, j)
+    return worst
