@@ -6,6 +6,7 @@ import pytest
 import naive
 import rectilinear as rl
 from rectilinear.flow import field, radau
+from rectilinear.flow.aligned import split
 from rectilinear.flow.field import DeepField, TwoLayerField, flatten, make_field, unflatten
 from rectilinear.flow.kernels import BLOCK, padded
 
@@ -96,10 +97,30 @@ def test_mirrored_samples_at_the_borders_of_blocks():
 @pytest.mark.parametrize("workers", [2, 3, 7])
 def test_work_shared_by_threads_gives_the_same_field(monkeypatch, workers):
     monkeypatch.setattr(field, "THREAD_WORK", 0)
-    monkeypatch.setattr(field.os, "cpu_count", lambda: workers)
+    monkeypatch.setattr(field, "workers", lambda: workers)
     rng = np.random.default_rng(2)
     for samples in (1, 2, 3, 8, 20):
         assert_field_is_the_naive_one(made_problem("partly mirrored", samples, 3, (3,), "square", 0.0, rng))
+
+
+@pytest.mark.parametrize("kind", ["apart", "mirrored", "partly mirrored"])
+@pytest.mark.parametrize("spread", [0.0, 1e-3, 0.1])
+def test_aligned_neurons_are_folded_into_one_line_without_error(monkeypatch, spread, kind):
+    """Neurons within an angle of +-r, one outlier, and samples near the hyperplane of r, one of them exactly on it."""
+    monkeypatch.setattr(field, "ALIGNED_WORK", 0)
+    splits = []
+    monkeypatch.setattr(field.aligned, "split", lambda *given: splits.append(split(*given)) or splits[-1])
+    for seed, loss in enumerate(LOSSES):
+        rng = np.random.default_rng(seed)
+        problem = made_problem(kind, 20, 3, (12,), loss, ALPHAS[seed % 2], rng)
+        x = problem.x.copy()
+        x[0], x[1] = [0.0, 1.0, 2.0], [spread / 2, 1.0, 0.0]
+        w = rng.choice([-2.0, 1.0], 12)[:, None] * (np.array([1.0, 0.0, 0.0]) + spread * rng.standard_normal((12, 3)))
+        w[3] = [0.1, 1.0, -1.0]
+        data = rl.Dataset(x, problem.y)
+        assert_field_is_the_naive_one(rl.Problem(data, problem.network, (w, problem.weights[1]), loss))
+    assert splits
+    assert all(chosen is not None and 0 < len(chosen.others) < 12 and len(chosen.near) > 0 for chosen in splits)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
