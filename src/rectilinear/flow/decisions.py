@@ -68,10 +68,17 @@ class Decisions:
         held = np.flatnonzero(after == 0)
         if held.size:
             basis = self.kinks.held_basis(held)
-            theta = np.append(theta[:-1] - (theta[:-1] @ basis.T) @ basis, self.leaning(theta, signs, pull))
+            theta = np.append(theta[:-1] - (theta[:-1] @ basis.T) @ basis, self._leaning(theta, signs, pull))
         return after, theta
 
-    def leaning(self, theta: Array, signs: Signs, pull: Array) -> float:
+    def turn(self, h: int, theta: Array, signs: Signs, pull: Array, t: float) -> tuple[Signs, Array]:
+        """New pattern and weights of a held neuron whose outgoing weight passes through zero: what attracted now repels."""
+        theta = np.append(theta[:-1], 0.0)
+        after = self.decide(h, theta, signs, np.flatnonzero(signs == 0), pull, t)
+        theta[-1] = self._leaning(theta, signs, pull)
+        return after, theta
+
+    def _leaning(self, theta: Array, signs: Signs, pull: Array) -> float:
         """The outgoing weight; if zero, a nothing of the sign it is about to take, so that holds know which way it pushes."""
         a = float(theta[-1])
         return a if a != 0.0 else self._sign_a(theta, signs, pull) * NOTHING * float(np.linalg.norm(theta))

@@ -278,9 +278,8 @@ class EarlyPhase:
             used += step
             if used >= length or step == np.inf:
                 break
-            if turns < wait:  # what attracted now repels
-                theta[h, -1] = 0.0
-                signs[h] = decisions.decide(h, theta[h], signs[h], np.flatnonzero(signs[h] == 0), self.pull, self.t + used)
+            if turns < wait:
+                signs[h], theta[h] = decisions.turn(h, theta[h], signs[h], self.pull, self.t + used)
                 line = -1
         return energy
 

@@ -341,15 +341,17 @@ class KinkEngine:
         for _ in range(MOST_EVENTS):
             collocate_neuron(theta, kinks.seen(signs), self.pulls, self.h, u, end, problem.l2, self.train, path)
             when, line = first_kink(path, signs, kinks.normals, band)
-            if (signs == 0).any() and path[-1, -1] * theta[-1] < 0.0:
-                return None  # a held neuron's a changes sign: that is decided at a cut
-            if line < 0:
+            turn = first_root(np.sign(theta[-1]) * path[:, -1], 0.0, when) if (signs == 0).any() else 2.0
+            if line < 0 and turn > 1.0:
                 return path[-1].copy(), signs
-            at = u + when * (end - u)
+            at = u + min(when, turn) * (end - u)
             if at > u:
                 collocate_neuron(theta, kinks.seen(signs), self.pulls, self.h, u, at, problem.l2, self.train, path)
                 theta, u = path[-1].copy(), at
             pulls_at(self.pulls, u, pull)
+            if turn < when:
+                signs, theta = self.decisions.turn(h, theta, signs, pull, self.t + u * self.h)
+                continue
             signs, theta = self.decisions.settle(h, theta, signs, np.array([line]), pull, self.t + u * self.h)
         return None
 
@@ -403,11 +405,8 @@ class KinkEngine:
             return
         h = pending.neuron
         neuron = groups.some(np.array([h]), groups.carried)[0]
-        if pending.line == len(self.kinks):  # a passes through zero: what attracted now repels
-            neuron[-1] = 0.0
-            touching = np.flatnonzero(groups.patterns[h] == 0)
-            pattern = self.decisions.decide(h, neuron, groups.patterns[h], touching, pull, self.t)
-            neuron[-1] = self.decisions.leaning(neuron, groups.patterns[h], pull)
+        if pending.line == len(self.kinks):
+            pattern, neuron = self.decisions.turn(h, neuron, groups.patterns[h], pull, self.t)
         else:
             pattern, neuron = self.decisions.settle(h, neuron, groups.patterns[h], np.array([pending.line]), pull, self.t)
         groups.replace(np.array([h]), neuron[None], pattern[None])
