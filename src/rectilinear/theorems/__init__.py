@@ -11,10 +11,12 @@ from ..problem import Problem
 from ..trajectory import check_times
 from .deep_flow import DEEP_REDUCTION
 from .early import EARLY_PHASE
+from .fixed_layer import FIXED_LAYER
+from .kou import LOW_RANK_BIAS
 from .limits import LIMIT
 from .orthogonal import ORTHOGONAL
 from .perturbed import PERTURBED_SYMMETRY
-from .phuong_lampert import ORTHOGONALLY_SEPARABLE
+from .phuong_lampert import CLASS_MAX_MARGIN
 from .symmetric import SYMMETRIC_DATA
 from .theorem import Solution, Theorem
 from .time_course import TIME_COURSE
@@ -33,7 +35,9 @@ _ALL: tuple[Theorem, ...] = (
     XOR,
     ORTHOGONAL,
     PERTURBED_SYMMETRY,
-    ORTHOGONALLY_SEPARABLE,
+    CLASS_MAX_MARGIN,
+    FIXED_LAYER,
+    LOW_RANK_BIAS,
 )
 THEOREMS: dict[str, Theorem] = {theorem.name: theorem for theorem in _ALL}
 

@@ -198,8 +198,8 @@ def solve(problem: Problem, times: Array) -> Solution:
     )
 
 
-ORTHOGONALLY_SEPARABLE = Theorem(
-    name="orthogonally_separable",
+CLASS_MAX_MARGIN = Theorem(
+    name="class_max_margin",
     title="on orthogonally separable data the network is one linear network per class, each ending at its maximum margin",
     source="Phuong & Lampert 2021",
     strength=60,

@@ -1,0 +1,165 @@
+"""Nearly orthogonal data, second layer fixed at +-1/m (Kou, Chen & Gu, NeurIPS 2023): where the first layer's direction ends.
+
+Once no neuron switches any more the output is linear in W_1, so that the direction of W_1 ends at the hard-margin SVM of the
+features that the frozen patterns give: the shortest W_1 with y_i f(x_i) >= 1,
+
+    w_h = sum_i mu_i y_i a_h xi_hi,   mu_i >= 0,   xi_hi = sigma'_hi (x_i without the normals of kinks that hold neuron h).
+
+For leaky ReLU all neurons of one sign end with one pattern, active on their own class only. So W_+ and W_- have rank one, and
+the margins are equal if and only if every sample is a support vector, which near-orthogonality ensures. For ReLU the final
+pattern depends on the start; given it, the same program gives the limit and its stable ranks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..conditions import Finding, measured_finding, nearly_orthogonal, no_decay
+from ..network import Weights
+from ..problem import Problem
+from .fixed_layer import first_layer_only
+from .max_margin import max_margin
+from .phuong_lampert import both_classes, falling_loss
+from .theorem import OUTSIDE_WINDOW, Solution, Theorem
+
+Array = NDArray[np.float64]
+Signs = NDArray[np.int8]
+
+ON_KINK = 1e-11  # cosines between neuron and sample below it are rounding: the neuron is held there
+ROUNDING = 1e-10  # relative differences of second-layer weights that rounding can explain
+
+
+@dataclass(frozen=True, eq=False)
+class FrozenLimit:
+    """The limit of W_1/ln t under frozen patterns: `first` (h, d), the multipliers mu (n,) and margins y_i f(x_i) (n,) at it.
+
+    `certificate` is the KKT residual of the program; `consistent` tells whether `first` has the pattern it was computed for.
+    """
+
+    first: Array
+    multipliers: Array
+    margins: Array
+    certificate: float
+    consistent: bool
+
+    @property
+    def equal_margins(self) -> bool:
+        """Whether every sample is a support vector, so that all normalised margins become equal."""
+        return bool((self.multipliers > 0).all())
+
+    def distance(self, first: Array) -> float:
+        """|W/|W|_F - limit/|limit|_F|_F for first-layer weights (h, d)."""
+        return float(np.linalg.norm(first / np.linalg.norm(first) - self.first / np.linalg.norm(self.first)))
+
+
+def patterns(weights: Weights, x: Array) -> Signs:
+    """Sides (h, n) of the kinks that neurons are on: +1 active, -1 inactive, 0 held on the kink."""
+    first = weights[0]
+    sizes = np.outer(np.linalg.norm(first, axis=1), np.linalg.norm(x, axis=1))
+    heights = first @ x.T
+    return np.where(np.abs(heights) <= ON_KINK * sizes, 0, np.sign(heights)).astype(np.int8)
+
+
+def class_pattern(problem: Problem) -> Signs:
+    """The pattern of Kou et al., (h, n): every neuron active on the class of its sign and on no other."""
+    return np.outer(np.sign(problem.weights[1][0]), problem.y).astype(np.int8)
+
+
+def frozen_limit(problem: Problem, signs: Signs) -> FrozenLimit:
+    """Where the direction of W_1 ends if neurons keep the sides `signs` (h, n) of the kinks, 0 where they are held.
+
+    >>> from rectilinear import datasets, Network
+    >>> data, net = datasets.nearly_orthogonal(samples=4, inputs=60), Network(60, (6,), alpha=0.2, trainable=(True, False))
+    >>> problem = Problem(data, net, net.init(0.1, seed=0, start="two_class"), loss="logistic")
+    >>> limit = frozen_limit(problem, class_pattern(problem))
+    >>> limit.consistent, limit.equal_margins
+    (True, True)
+    """
+    x, y, a = problem.x, problem.y, problem.weights[1][0]
+    features = np.stack([a[h] * y[:, None] * _seen(x, signs[h], problem.network.alpha) for h in range(len(a))])
+    gram = np.einsum("hid,hjd->ij", features, features)
+    values, vectors = np.linalg.eigh(gram)
+    found = max_margin(vectors * np.sqrt(np.maximum(values, 0.0)))  # rows with the same products, in n dimensions
+    first = np.einsum("i,hid->hd", found.multipliers, features)
+    margins = np.einsum("hid,hd->i", features, first)
+    after = patterns((first,), x)
+    moved = first.any(axis=1)
+    agree = (after == signs) | (after == 0)  # a silent neuron's kinks have no say
+    return FrozenLimit(first, found.multipliers, margins, found.kkt_residual, bool(agree[moved].all()))
+
+
+def _seen(x: Array, signs: Signs, alpha: float) -> Array:
+    """The samples (n, d) as a neuron of this pattern sees them."""
+    rows = np.where(signs > 0, 1.0, alpha)[:, None] * x
+    held = np.flatnonzero(signs == 0)
+    if held.size:
+        basis, _ = np.linalg.qr(x[held].T)
+        rows = rows - (rows @ basis) @ basis.T
+        rows[held] = 0.0
+    return np.asarray(rows)
+
+
+def two_class_layer(problem: Problem) -> Finding:
+    """a_h = +-1/m with m neurons of either sign; `measured` is the largest relative deviation."""
+    second = problem.weights[1][0]
+    deviation = float(np.abs(np.abs(second) * len(second) / 2.0 - 1.0).max())
+    balanced = int(np.sum(second > 0)) == int(np.sum(second < 0))
+    measured = deviation if balanced else np.inf
+    sentence = f"the second layer must be +1/m on m neurons and -1/m on m others; it deviates by {measured:.2g}."
+    return measured_finding("two_class_layer", measured, ROUNDING, sentence)
+
+
+def hypotheses(problem: Problem) -> list[Finding]:
+    return [
+        first_layer_only(problem),
+        two_class_layer(problem),
+        falling_loss(problem),
+        no_decay(problem),
+        both_classes(problem.data),
+        nearly_orthogonal(problem.data),
+    ]
+
+
+def solve(problem: Problem, times: Array) -> Solution:
+    """At infinity the loss is zero; for leaky ReLU the limit of the direction gives stable ranks and margins."""
+    statistics: dict[str, float] = {}
+    if problem.network.alpha > 0:
+        limit = frozen_limit(problem, class_pattern(problem))
+        positive = problem.weights[1][0] > 0
+        statistics = {
+            "certificate": limit.certificate,
+            "stable rank of W_+": stable_rank(limit.first[positive]),
+            "stable rank of W_-": stable_rank(limit.first[~positive]),
+            "stable rank of W": stable_rank(limit.first),
+        }
+    return Solution(loss=np.zeros(len(times)), statistics=statistics)
+
+
+def stable_rank(matrix: Array) -> float:
+    """|M|_F^2 / |M|_2^2."""
+    values = np.linalg.svd(matrix, compute_uv=False)
+    return float(np.sum((values / values[0]) ** 2))
+
+
+LOW_RANK_BIAS = Theorem(
+    name="low_rank_bias",
+    title="on nearly orthogonal data the classes' weight matrices end with low stable rank and all margins equal",
+    source="Kou, Chen & Gu 2023",
+    strength=80,
+    hypotheses=hypotheses,
+    breaks={
+        "first_layer_only": "the second layer grows along, the loss falls like 1/(t ln t) and sizes of neurons part",
+        "two_class_layer": "neurons of one class move at different speeds",
+        "falling_loss": "training ends at finite weights, not at a direction",
+        "no_decay": "weights stay finite, and margins need not become equal",
+        "both_classes": "one of the two matrices is never trained to be active",
+        "nearly_orthogonal": "a sample may be fitted by the others: it is then no support vector and has a larger margin",
+        OUTSIDE_WINDOW: "there is no limit to speak of; simulate the problem, or see fixed_layer for orthogonal data",
+    },
+    solve=solve,
+    window=lambda problem: (np.inf, np.inf),
+    essential=("first_layer_only", "falling_loss", OUTSIDE_WINDOW),
+)
