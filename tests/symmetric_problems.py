@@ -21,7 +21,7 @@ def symmetric_data(loss="square", white=False, pairs=30, seed=0):
     if loss == "square":
         y = projection + np.sin(4.0 * projection)
     else:
-        y = np.where(rng.uniform(size=pairs) < 1.0 / (1.0 + np.exp(-2.0 * projection)), 1.0, -1.0)
+        y = np.where(rng.uniform(size=pairs) < 1.0 / (1.0 + np.exp(-projection)), 1.0, -1.0)
     return rl.Dataset(x, y).symmetrised()
 
 

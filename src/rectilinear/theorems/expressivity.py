@@ -23,6 +23,7 @@ from ..network import Network, Weights, odd_nonlinear_network
 Array = NDArray[np.float64]
 
 CANCELLED = 1e-12  # a sum of contributions below this fraction of their sizes is rounding
+KINK_SEED = 271_828  # unlike the seeds of data, so that random kinks never coincide with random samples
 
 __all__ = ["Budget", "Linearity", "budget", "interpolating_network", "linearity_of", "odd_nonlinear_network"]
 
@@ -92,8 +93,9 @@ def linearity_of(network: Network, weights: Weights) -> Linearity:
 def interpolating_network(data: Dataset, alpha: float = 0.0) -> tuple[Network, Weights]:
     """A two-layer network that fits the expressible part of the labels: it reaches the loss floor of `budget(data)`.
 
-    Pairs (w, a), (-w, -a) give the linear part of the best fit; pairs (w, a), (-w, a) along random w, as many as there are
-    lines, interpolate its even part. It witnesses that the budget is attained.
+    It witnesses that the budget is attained. Neurons (v, a), (-v, -a) give the linear part of the best fit. For the even part,
+    each line with normal n gets pairs (w, a), (-w, a) with w = h + e n, h - e n and h, the last with -2a: h lies on the kink
+    n . h = 0 and e is so small that no other line's |w . n'| bends between them, so their sum is zero on every other line.
 
     >>> data = Dataset([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]], [1.0, 1.0, 2.0])
     >>> net, weights = interpolating_network(data)
@@ -102,12 +104,17 @@ def interpolating_network(data: Dataset, alpha: float = 0.0) -> tuple[Network, W
     """
     if alpha >= 1.0:
         raise InputError(f"interpolation needs alpha < 1, found {alpha:g}: a linear network has no even part.")
-    parts = budget(data)
-    lines = data.lines
-    linear_map, even = parts.fit
-    kinks = np.random.default_rng(0).standard_normal((len(lines), data.inputs))
-    heights = np.linalg.lstsq(np.abs(lines.normals @ kinks.T), even, rcond=None)[0] / (1.0 - alpha)
+    linear_map, even = budget(data).fit
+    normals = data.lines.normals
+    on_kink = np.random.default_rng(KINK_SEED).standard_normal(normals.shape)
+    on_kink -= np.sum(on_kink * normals, axis=1, keepdims=True) * normals
+    heights, tilts = np.abs(on_kink @ normals.T), np.abs(normals @ normals.T)
+    np.fill_diagonal(tilts, 0.0)
+    reach = 0.5 / np.max(tilts / np.where(tilts > 0, heights, 1.0), axis=1, initial=0.5)
+    offset = reach[:, None] * normals
+    kinks = np.concatenate([on_kink + offset, on_kink - offset, on_kink])
+    bumps = np.outer([1.0, 1.0, -2.0], even / (2.0 * reach * (1.0 - alpha))).ravel()
     first = np.concatenate([linear_map[None], -linear_map[None], kinks, -kinks])
-    second = np.concatenate([np.array([1.0, -1.0]) / (1.0 + alpha), heights, heights])
+    second = np.concatenate([np.array([1.0, -1.0]) / (1.0 + alpha), bumps, bumps])
     network = Network(data.inputs, (len(first),), alpha)
     return network, network.check_weights((first, second[None]))

@@ -24,6 +24,7 @@ from .theorem import OUTSIDE_WINDOW, Solution, Theorem
 Array = NDArray[np.float64]
 
 NULL_VALUE = 1e-12  # eigenvalues of Sigma below this fraction of the largest are directions that no sample has
+BALANCED = 1e-12  # a relative imbalance below it is rounding
 NO_GROWTH = 1e-12  # a growing part below this fraction of the start is rounding
 NEWTON_STEPS = 200  # damped Newton on a smooth convex function needs ten to thirty
 NEWTON_GRADIENT = 1e-14  # relative gradient norm at which Newton's steps are rounding only
@@ -74,7 +75,9 @@ def limit_state(problem: Problem, start: AlignedStart, w: Array) -> Array:
     if np.isnan(w).any():
         return np.full(len(w) + 1, np.nan)
     top, bottom = start.z[:-1], start.z[-1]
-    imbalance = 0.0 if problem.l2 else float(top @ top - bottom**2)
+    imbalance = float(top @ top - bottom**2)
+    if problem.l2 or abs(imbalance) <= BALANCED * bottom**2:
+        imbalance = 0.0
     square = _positive_root(imbalance, float(np.linalg.norm(w)))
     if square == 0.0:
         return np.append(np.full(len(w), np.nan if imbalance > 0.0 else 0.0), 0.0)
