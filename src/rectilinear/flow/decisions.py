@@ -40,6 +40,9 @@ class Decisions:
     def __init__(self, kinks: Kinks) -> None:
         self.kinks = kinks
         self.log: list[tuple[float, int, int, Kind, float, float, float]] = []
+        self.exits: dict[tuple[float, bytes], Signs | None] | None = (
+            None  # ways out of the origin, while they may be remembered
+        )
 
     def note(
         self, t: float, h: int, line: int, kind: Kind, below: float = 0.0, above: float = 0.0, multiplier: float = np.nan
@@ -119,11 +122,16 @@ class Decisions:
     def _pass_origin(self, h: int, theta: Array, signs: Signs, pull: Array, t: float) -> Signs:
         """A neuron has come to w = 0: it goes on along a direction that its own pattern drives, or is held there."""
         sign_a = self._sign_a(theta, signs, pull)
-        coming = sign_a * (pull @ self.kinks.seen(signs))
-        directions = [coming] if coming.any() else []
-        after = self.exit_from_origin(sign_a, pull, directions)
+        key = (sign_a, signs.tobytes())
+        if self.exits is not None and key in self.exits:
+            after = self.exits[key]
+        else:
+            coming = sign_a * (pull @ self.kinks.seen(signs))
+            after = self.exit_from_origin(sign_a, pull, [coming] if coming.any() else [])
+            if self.exits is not None:
+                self.exits[key] = after
         self.note(t, h, -1, Kind.DEATH if after is None else Kind.ORIGIN)
-        return np.zeros_like(signs) if after is None else after
+        return np.zeros_like(signs) if after is None else after.copy()
 
     def exit_from_origin(self, sign_a: float, pull: Array, directions: list[Array]) -> Signs | None:
         """The pattern with which a neuron at w = 0 leaves; None if it is pushed back whichever way it starts.
