@@ -53,7 +53,7 @@ class TestLinearity:
 
     def test_an_odd_network_is_linear(self):
         """Corollary 2: f(x) - f(-x) is a two-layer network too, and it is odd."""
-        net, (first, second) = network_and_weights(1)
+        _, (first, second) = network_and_weights(1)
         twice = rl.Network(inputs=3, widths=(14,))
         found = linearity_of(twice, (np.concatenate([first, -first]), np.concatenate([second, -second], axis=1)))
         assert found.is_linear

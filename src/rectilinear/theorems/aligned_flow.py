@@ -106,6 +106,8 @@ def integrate(
     """Solve state' = velocity(t, state, *constants) from t = 0 by LSODA; the states at `times` (t, state)."""
     from scipy.integrate import odeint
 
+    if times[-1] == 0.0:
+        return start[None]
     instants = times if times[0] == 0.0 else np.concatenate([[0.0], times])
     path, report = odeint(
         velocity, start, instants, constants, tfirst=True, full_output=True, rtol=tolerance, atol=tolerance, mxstep=MAX_STEPS
