@@ -39,9 +39,11 @@ docs: .venv/ready  ## run every example of the README
 	$(BENCH)/pip install --quiet --no-deps --no-build-isolation -e .
 	touch $@
 
-lock:  ## renew the lock file from pyproject.toml (needs pip-tools)
-	pip-compile --extra dev --generate-hashes --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
-	  --strip-extras --no-header --allow-unsafe -o requirements/dev.txt pyproject.toml
+LOCK := pip-compile --generate-hashes --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+	  --strip-extras --no-header --allow-unsafe
+lock:  ## renew the lock files from pyproject.toml and requirements/bench.in (needs pip-tools and sight of torch's CPU build)
+	$(LOCK) --extra dev -o requirements/dev.txt pyproject.toml
+	$(LOCK) -o requirements/bench.txt requirements/bench.in
 
 clean:
 	rm -rf .venv .venv-bench out dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -43,11 +43,17 @@ Solve = Callable[[rl.Problem, Array, float, float], Attempt]  # problem, times, 
 
 
 def best(attempt: Callable[[], Attempt]) -> Attempt:
-    """The attempt with the best time of several, as the first run may compile and a machine is never quiet."""
+    """The attempt with the best time of several; the first one warms up."""
     first = attempt()
-    if first.seconds > WORTH_REPEATING:
-        return first
-    return replace(first, seconds=min(attempt().seconds for _ in range(REPEATS)))
+    return (
+        first if first.seconds > WORTH_REPEATING else replace(first, seconds=min(attempt().seconds for _ in range(REPEATS)))
+    )
+
+
+def best_in_turns(attempts: list[Callable[[], Attempt]]) -> list[Attempt]:
+    """The best of each, repeated in turns, so that whatever else the machine does falls on all of them."""
+    rounds = [[attempt() for attempt in attempts] for _ in range(1 + REPEATS)]
+    return [replace(tries[0], seconds=min(a.seconds for a in tries[1:])) for tries in zip(*rounds, strict=True)]
 
 
 def best_seconds(run: Callable[[], object], repeats: int = REPEATS) -> float:

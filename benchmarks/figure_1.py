@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from rectilinear.plots.style import colour, panels, paper
 from rectilinear.theorems import predict
 
 from . import ours
-from .attempts import Array, Attempt, best, best_seconds, loss_error, weight_error
+from .attempts import Array, Attempt, best_in_turns, best_seconds, loss_error, weight_error
 from .peers import diffrax_solvers, scipy_solvers
 from .peers.descent import jax_descent, torch_descent
 from .report import Report, short, whole
@@ -55,8 +56,9 @@ def run(folder: Path) -> dict[str, Any]:
         }
 
     solvers = (diffrax_solvers.tsit5, diffrax_solvers.dopri8, scipy_solvers.dop853)
-    peers = [row(best(lambda solve=solve: solve(problem, TIMES, PEER_RTOL, CAP))) for solve in solvers]
-    us = [row(best(lambda rtol=rtol: ours.solve(problem, TIMES, rtol, CAP))) for rtol in OUR_RTOLS]
+    runs = [(solve, PEER_RTOL) for solve in solvers] + [(ours.solve, rtol) for rtol in OUR_RTOLS]
+    measured = [row(a) for a in best_in_turns([partial(solve, problem, TIMES, rtol, CAP) for solve, rtol in runs])]
+    peers, us = measured[: len(solvers)], measured[len(solvers) :]
     equal = _as_exact_as(next(peer for peer in peers if peer["solver"] == "diffrax Dopri8"), us)
     descents = descent_rows(problem, truth)
     prediction = prediction_row(problem, truth, descents[0]["seconds_a_step"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -123,10 +124,12 @@ def figure_2_row(delta: float, width: int) -> dict[str, Any]:
 def work_precision(case: Case, report: Report, cap: float) -> list[dict[str, Any]]:
     """Cost and error of every solver at every tolerance; after a stall its tighter tolerances are not tried."""
     truth = ours.solve(case.problem, case.times, TRUTH_RTOL, TRUTH_CAP)
-    rows = [_row(case, best(lambda rtol=rtol: ours.solve(case.problem, case.times, rtol, cap)), truth) for rtol in OUR_RTOLS]
+    if not truth.finished:
+        raise RuntimeError(f"{case.name}: the reference must reach t = {case.end:g}, it came to {truth.reached:.4g}.")
+    rows = [_row(case, best(partial(ours.solve, case.problem, case.times, rtol, cap)), truth) for rtol in OUR_RTOLS]
     for solve in PEERS:
         for rtol in PEER_RTOLS:
-            rows.append(_row(case, best(lambda s=solve, r=rtol: s(case.problem, case.times, r, cap)), truth))
+            rows.append(_row(case, best(partial(solve, case.problem, case.times, rtol, cap)), truth))
             if not rows[-1]["finished"]:
                 break
     report.table(

@@ -16,7 +16,8 @@ import rectilinear as rl
 from ..attempts import Array, Attempt, Solve, small_atol
 from .jax_field import make_loss, start_of
 
-STRETCH = 1000  # steps after which a run looks at the clock, as a compiled loop cannot; then it starts anew from there
+# Steps after which a run looks at the clock, as a compiled loop cannot; then it starts anew from there.
+EXPLICIT_STRETCH, IMPLICIT_STRETCH = 1000, 50
 
 
 def solve(solver: type[diffrax.AbstractSolver], problem: rl.Problem, times: Array, rtol: float, cap: float) -> Attempt:
@@ -42,6 +43,7 @@ def solve(solver: type[diffrax.AbstractSolver], problem: rl.Problem, times: Arra
 def _compiled(solver: type[diffrax.AbstractSolver], problem: rl.Problem, saves: int, end: float) -> Callable[..., Any]:
     """A stretch of the run from any time and weights to `end`, compiled."""
     loss = make_loss(problem)
+    stretch = EXPLICIT_STRETCH if issubclass(solver, diffrax.AbstractERK) else IMPLICIT_STRETCH
     descent = diffrax.ODETerm(lambda t, weights, _: jax.tree.map(lambda slope: -slope, jax.grad(loss)(weights)))
 
     @jax.jit
@@ -49,7 +51,7 @@ def _compiled(solver: type[diffrax.AbstractSolver], problem: rl.Problem, saves: 
         return diffrax.diffeqsolve(
             descent, solver(), t, end, None, weights,
             saveat=diffrax.SaveAt(subs=[diffrax.SubSaveAt(ts=times), diffrax.SubSaveAt(t1=True)]),
-            stepsize_controller=diffrax.PIDController(rtol=rtol, atol=atol), max_steps=STRETCH, throw=False,
+            stepsize_controller=diffrax.PIDController(rtol=rtol, atol=atol), max_steps=stretch, throw=False,
         )  # fmt: skip
 
     start = start_of(problem)
