@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 GRID = 301  # points a side; odd, so that the origin is one of them
 
 
-def draw_output(
-    ax: Axes, network: Network, weights: Weights, data: Dataset | None = None, reach: float = 1.5
-) -> None:
+def draw_output(ax: Axes, network: Network, weights: Weights, data: Dataset | None = None, reach: float = 1.5) -> None:
     """f over the square of half-side `reach` in colour (red positive); with data, f = 0 in black and samples, y > 0 filled."""
     side = np.linspace(-reach, reach, GRID)
     x1, x2 = np.meshgrid(side, side)

@@ -1,5 +1,14 @@
 """Statements of Zhang, Saxe and Latham, "When Are Bias-Free ReLU Networks Effectively Linear Networks?"."""
 
-from . import early, equivalence, expressivity, figure_1, lemmas
+from . import deep, early, equivalence, expressivity, figure_1, figure_2, lemmas, limits
 
-CLAIMS = (*figure_1.CLAIMS, *expressivity.CLAIMS, *lemmas.CLAIMS, *early.CLAIMS, *equivalence.CLAIMS)
+CLAIMS = (
+    *figure_1.CLAIMS,
+    *expressivity.CLAIMS,
+    *lemmas.CLAIMS,
+    *early.CLAIMS,
+    *equivalence.CLAIMS,
+    *limits.CLAIMS,
+    *figure_2.CLAIMS,
+    *deep.CLAIMS,
+)

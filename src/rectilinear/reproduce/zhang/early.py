@@ -54,13 +54,20 @@ def check_norms(full: bool) -> Evidence:
             sharp.append(np.max(_larger_norm(run) / norm_bound(problem, run.times)))
             if scale < 1.0:
                 early = simulate(problem, np.linspace(0.0, _printed_end(problem), 21), rtol=1e-7, method="smooth")
-                printed.append(np.max(_larger_norm(early) / (start_size(problem) * np.exp(sum(_moments(data)) * early.times))))
+                printed.append(
+                    np.max(_larger_norm(early) / (start_size(problem) * np.exp(sum(_moments(data)) * early.times)))
+                )
     broken = _without_symmetry()
     return Evidence(
         measurements=(
             at_most("under Condition 3: u(t) over the printed bound, largest", max(printed), 1.0 + ROUNDING),
             at_most("on x = ±1, y = 10 (even target): u(t) over the printed bound", broken, 1.0 + ROUNDING),
-            at_most("under Condition 3: u(t) over u(0) e^{(α+1)st/2}, all times, largest", max(sharp), 1 + ROUNDING, Form.CORRECTED),
+            at_most(
+                "under Condition 3: u(t) over u(0) e^{(α+1)st/2}, all times, largest",
+                max(sharp),
+                1 + ROUNDING,
+                Form.CORRECTED,
+            ),
         ),
         settings={"inputs": 3, "width": 30, "scales": [1e-2, 1e-3, 2.0], "alpha": [0.0, 0.4]},
         remark="The lemma is stated for every data set, but its proof uses Condition 3, and without it the bound fails. Under "

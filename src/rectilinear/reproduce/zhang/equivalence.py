@@ -55,8 +55,8 @@ def slope_mean(problem: Problem) -> float:
 def flows_apart(problem: Problem, end: float = 12.0) -> tuple[float, Trajectory, Trajectory]:
     """Relative distance of weights from the linear twin's at equal rescaled times, and both runs."""
     c, clock = slope_mean(problem), np.linspace(0.0, end, 25)
-    run = simulate(problem, clock / c, rtol=1e-10, method="smooth")
-    twin = simulate(linear_twin(problem), clock, rtol=1e-10, method="smooth")
+    run = simulate(problem, clock / c, rtol=1e-11, method="smooth")
+    twin = simulate(linear_twin(problem), clock, rtol=1e-11, method="smooth")
     return weights_apart(run, twin, c), run, twin
 
 
@@ -136,7 +136,14 @@ def check_descent(full: bool) -> Evidence:
             measurements.append(at_most(f"{loss} loss, α = {alpha:g}: largest relative error of the weights", apart, STEPS))
     return Evidence(
         measurements=tuple(measurements),
-        settings={"samples": 120, "width": 40, "scale": 0.1, "steps": 1000 if full else 300, "learning rate": 0.02, "seed": 1},
+        settings={
+            "samples": 120,
+            "width": 40,
+            "scale": 0.1,
+            "steps": 1000 if full else 300,
+            "learning rate": 0.02,
+            "seed": 1,
+        },
         remark="Exact step by step, not only in the limit of small steps: what is left is rounding.",
     )
 
@@ -157,7 +164,7 @@ def check_decay(full: bool) -> Evidence:
             c, clock = slope_mean(problem), np.linspace(0.0, 12.0, 25)
             twin = linear_twin(problem)
             same = Problem(twin.data, twin.network, twin.weights, twin.loss, problem.l2)
-            naive = weights_apart(run, simulate(same, clock, rtol=1e-10, method="smooth"), c)
+            naive = weights_apart(run, simulate(same, clock, rtol=1e-11, method="smooth"), c)
             measurements += [
                 at_most(f"{loss} loss, α = {alpha:g}: weights, linear twin with λ/c", error, FLOW),
                 noted(f"{loss} loss, α = {alpha:g}: the same with λ unchanged", naive),
@@ -224,7 +231,9 @@ def _draw_scales(scales: Array, apart: Array) -> Figure:
     figure, (ax,) = style.panels(4.6, 3.0)
     ax.plot(scales, apart, color=style.colour(0), linestyle="", marker="o", markersize=4)
     ax.plot(scales, np.median(apart, axis=1), color=style.colour(0), linewidth=1.2)
-    ax.set(xscale="log", yscale="log", xlabel="norm of the starting weights", ylabel="distance of the loss curves (relative)")
+    ax.set(
+        xscale="log", yscale="log", xlabel="norm of the starting weights", ylabel="distance of the loss curves (relative)"
+    )
     return figure
 
 

@@ -73,7 +73,9 @@ def check_half_spaces(full: bool) -> Evidence:
     printed, corrected = _half_space_errors(_on_the_plane(), np.array([1.0, 0.0, 0.0]))
     return Evidence(
         measurements=(
-            at_most("generic half-spaces: mean over the half against the whole", max(error for error, _ in generic), ROUNDING),
+            at_most(
+                "generic half-spaces: mean over the half against the whole", max(error for error, _ in generic), ROUNDING
+            ),
             at_most("half-space with samples on its edge: mean over the half against the whole", printed, ROUNDING),
             at_most("the same, edge samples counted half", corrected, ROUNDING, Form.CORRECTED),
         ),
