@@ -121,10 +121,31 @@ def test_blocks_of_the_gram_matrix_agree_with_all_of_it(monkeypatch):
     whole = [conditions.nearly_orthogonal(data), conditions.orthogonally_separable(data)]
     monkeypatch.setattr("rectilinear.conditions.inputs.BLOCK", 100)
     monkeypatch.setattr("rectilinear.conditions.targets.BLOCK", 100)
-    pieces = [conditions.nearly_orthogonal(data), conditions.orthogonally_separable(data)]
+    again = rl.Dataset(data.x, data.y)  # findings of one data set are remembered
+    pieces = [conditions.nearly_orthogonal(again), conditions.orthogonally_separable(again)]
     for one, other in zip(whole, pieces, strict=True):
         assert one.measured == pytest.approx(other.measured, rel=1e-12)
         assert set(one.witness) == set(other.witness)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 5), st.integers(1, 10))
+def test_more_samples_than_inputs_are_never_nearly_orthogonal(seed, inputs, extra):
+    """The bound given instead of a comparison of all pairs is a true one."""
+    data = rl.Dataset(np.random.default_rng(seed).standard_normal((inputs + extra, inputs)), np.ones(inputs + extra))
+    finding = conditions.nearly_orthogonal(data)
+    gram = np.abs(data.x @ data.x.T)
+    squares = np.diag(gram).copy()
+    np.fill_diagonal(gram, 0.0)
+    exact = squares.max() / squares.min() * data.samples * gram.max() / squares.min()
+    assert finding.holds is False
+    assert 1.0 < finding.measured <= exact * (1.0 + 1e-12)
+
+
+def test_findings_of_a_data_set_are_remembered():
+    data = rl.datasets.xor()
+    assert conditions.separable(data) is conditions.separable(data)
+    assert conditions.separable(data) is not conditions.separable(rl.datasets.xor())
 
 
 def test_near_orthogonality_is_undecided_for_very_many_samples(monkeypatch):

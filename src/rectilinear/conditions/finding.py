@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import wraps
 from math import isfinite
 from typing import Any
+from weakref import WeakKeyDictionary
+
+from ..dataset import Dataset
 
 Witness = tuple[int, ...] | tuple[float, ...] | str | None
 
@@ -48,6 +52,19 @@ class Finding:
 def measured_finding(name: str, measured: float, threshold: float, sentence: str, witness: Witness = None) -> Finding:
     """The finding that holds iff `measured` <= `threshold`."""
     return Finding(name, bool(measured <= threshold), float(measured), float(threshold), witness, sentence)
+
+
+def remembered(measure: Callable[[Dataset], Finding]) -> Callable[[Dataset], Finding]:
+    """Measure each data set once: data sets never change, and several theorems ask the same question."""
+    known: WeakKeyDictionary[Dataset, Finding] = WeakKeyDictionary()
+
+    @wraps(measure)
+    def recalled(data: Dataset) -> Finding:
+        if data not in known:
+            known[data] = measure(data)
+        return known[data]
+
+    return recalled
 
 
 def either(*alternatives: Finding) -> Finding:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..dataset import Array, Dataset
-from .finding import Finding, measured_finding
+from .finding import Finding, measured_finding, remembered
 
 ROUNDING = 1e-10  # relative deviations below it come from floating-point arithmetic, not from the data
 MAX_GRAM_SAMPLES = 20_000  # comparing every pair of more samples takes minutes
@@ -13,6 +13,7 @@ BLOCK = 4_000_000  # entries of the Gram matrix looked at at once
 NEARLY_ORTHOGONAL = 1.0  # threshold on n max|x_i . x_j| / min|x|^2, times max|x|^2 / min|x|^2
 
 
+@remembered
 def white_inputs(data: Dataset) -> Finding:
     """Sigma = <x x^T> = I (needed by Corollary 14 / Eq. 38); `measured` is the largest |Sigma - I| entry.
 
@@ -28,6 +29,7 @@ def white_inputs(data: Dataset) -> Finding:
     return measured_finding("white_inputs", measured, ROUNDING, sentence, (i, j))
 
 
+@remembered
 def orthogonal_inputs(data: Dataset) -> Finding:
     """x_i . x_j = 0 for i != j; `measured` is the largest |cosine| between two samples, the witness that pair."""
     if data.samples > data.inputs:
@@ -40,11 +42,18 @@ def orthogonal_inputs(data: Dataset) -> Finding:
     return measured_finding("orthogonal_inputs", cosine, ROUNDING, sentence, (i, j))
 
 
+@remembered
 def nearly_orthogonal(data: Dataset) -> Finding:
     """R_min^2 >= C R^2 n p with C = 1, where p = max |x_i . x_j|, R = max|x| / min|x| (Kou et al.).
 
-    `measured` is R^2 n p / R_min^2 = 1/C, at most 1 where the hypothesis holds with C >= 1; 0 for orthogonal samples.
+    `measured` is R^2 n p / R_min^2 = 1/C, at most 1 where the hypothesis holds with C >= 1; 0 for orthogonal samples. More
+    samples than inputs never are: some |cosine| is at least sqrt((n - d) / (d (n - 1))) > 1/n (Welch), and that bound is given.
     """
+    if data.samples > data.inputs:
+        least = data.samples * float(np.sqrt((data.samples - data.inputs) / (data.inputs * (data.samples - 1))))
+        many = f"{data.samples} samples in {data.inputs} inputs"
+        sentence = f"R^2 n max|x_i . x_j| / min|x|^2 of {many} is at least {least:.3g} (at most 1 is required)."
+        return measured_finding("nearly_orthogonal", least, NEARLY_ORTHOGONAL, sentence)
     if data.samples > MAX_GRAM_SAMPLES:
         sentence = f"undecided beyond {MAX_GRAM_SAMPLES} samples, found {data.samples}: it compares every pair."
         return Finding("nearly_orthogonal", None, np.nan, NEARLY_ORTHOGONAL, None, sentence)

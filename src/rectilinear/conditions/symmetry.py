@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..dataset import Dataset, Indices
-from .finding import Finding, measured_finding
+from .finding import Finding, measured_finding, remembered
 
 
+@remembered
 def even_inputs(data: Dataset) -> Finding:
     """p(x) = p(-x): every sample has a mirror image of its own, exactly (first half of Condition 3).
 
@@ -28,6 +29,7 @@ def even_inputs(data: Dataset) -> Finding:
     return measured_finding("even_inputs", fraction, 0.0, sentence, tuple(int(i) for i in alone[:10]))
 
 
+@remembered
 def odd_target(data: Dataset) -> Finding:
     """y(-x) = -y(x), in the weak joint form p(x, y) = p(-x, -y) that Theorem 5 needs (second half of Condition 3).
 

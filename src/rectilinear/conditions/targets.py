@@ -6,13 +6,14 @@ import numpy as np
 
 from ..dataset import Array, Dataset
 from .budget import budget
-from .finding import Finding, Witness, measured_finding
+from .finding import Finding, Witness, measured_finding, remembered
 
 ROUNDING = 1e-10  # relative residuals below it come from floating-point arithmetic
 SEPARATING = 1e-9  # largest margin, relative to the largest sample, that the linear program can tell from zero
 BLOCK = 4_000_000  # entries of the Gram matrix looked at at once
 
 
+@remembered
 def linear_target(data: Dataset) -> Finding:
     """y = w . x for some w; `measured` is the rms residual of the best w, relative to rms(y).
 
@@ -30,6 +31,7 @@ def linear_target(data: Dataset) -> Finding:
     return measured_finding("linear_target", measured, ROUNDING, sentence, (worst,))
 
 
+@remembered
 def expressible_target(data: Dataset) -> Finding:
     """Some two-layer bias-free network fits the labels; `measured` is the share of <y^2> that none can (see `budget`)."""
     parts = budget(data)
@@ -42,6 +44,7 @@ def expressible_target(data: Dataset) -> Finding:
     return measured_finding("expressible_target", share, ROUNDING, sentence, (worst,))
 
 
+@remembered
 def separable(data: Dataset) -> Finding:
     """y_i w . x_i > 0 for some w: the labels are linearly separable through the origin (a linear program).
 
@@ -72,6 +75,7 @@ def separable(data: Dataset) -> Finding:
     return Finding("separable", holds, margin, SEPARATING, witness, sentence)
 
 
+@remembered
 def orthogonally_separable(data: Dataset) -> Finding:
     """x_i . x_j > 0 within a class and <= 0 across classes (Phuong & Lampert); the witness is the worst pair.
 
