@@ -117,15 +117,23 @@ def test_orthogonal_inputs_name_the_worst_pair():
 
 def test_blocks_of_the_gram_matrix_agree_with_all_of_it(monkeypatch):
     rng = np.random.default_rng(0)
-    data = rl.Dataset(rng.standard_normal((40, 60)), np.where(rng.uniform(size=40) < 0.5, 1.0, -1.0))
-    whole = [conditions.nearly_orthogonal(data), conditions.orthogonally_separable(data)]
+    near = rl.Dataset(rng.standard_normal((40, 60)), np.where(rng.uniform(size=40) < 0.5, 1.0, -1.0))
+    apart = rl.datasets.orthogonally_separable(samples=40, seed=1)
+    whole = conditions.nearly_orthogonal(near), conditions.orthogonally_separable(apart)
     monkeypatch.setattr("rectilinear.conditions.inputs.BLOCK", 100)
     monkeypatch.setattr("rectilinear.conditions.targets.BLOCK", 100)
-    again = rl.Dataset(data.x, data.y)  # findings of one data set are remembered
-    pieces = [conditions.nearly_orthogonal(again), conditions.orthogonally_separable(again)]
-    for one, other in zip(whole, pieces, strict=True):
+    near, apart = rl.Dataset(near.x, near.y), rl.Dataset(apart.x, apart.y)  # findings of one data set are remembered
+    for one, other in zip(
+        whole, (conditions.nearly_orthogonal(near), conditions.orthogonally_separable(apart)), strict=True
+    ):
+        assert one.holds is other.holds
         assert one.measured == pytest.approx(other.measured, rel=1e-12)
         assert set(one.witness) == set(other.witness)
+    crowded = rl.Dataset(near.x[:, :1], near.y)
+    finding = conditions.orthogonally_separable(crowded)
+    assert finding.holds is False
+    i, j = finding.witness
+    assert (crowded.x[i] @ crowded.x[j] > 0) != (crowded.y[i] == crowded.y[j])
 
 
 @settings(max_examples=30, deadline=None)
@@ -164,6 +172,20 @@ def test_separability_gives_a_separating_direction_or_none():
     undecided = conditions.separable(rl.Dataset([[1.0]], [0.5]))
     assert undecided.holds is None
     assert "labels -1 and +1, found 0.5" in undecided.sentence
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_separability_of_many_samples_is_decided_from_those_that_bind(monkeypatch, noise):
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((400, 3))
+    y = np.sign(x @ rng.standard_normal(3)) * np.where(rng.uniform(size=400) < noise, -1.0, 1.0)
+    at_once = conditions.separable(rl.Dataset(x, y))
+    monkeypatch.setattr("rectilinear.conditions.targets.ROWS_AT_ONCE", 5)
+    piecewise = conditions.separable(rl.Dataset(x, y))
+    assert at_once.holds is piecewise.holds is (noise == 0.0)
+    if at_once.holds:
+        assert piecewise.measured == pytest.approx(at_once.measured, rel=1e-6)
+        assert (y * (x @ np.array(piecewise.witness)) > 0).all()
 
 
 def test_orthogonal_separability_names_the_faulty_pair():

@@ -6,10 +6,11 @@ import numpy as np
 
 from ..dataset import Array, Dataset
 from .budget import budget
-from .finding import Finding, Witness, measured_finding, remembered
+from .finding import Finding, measured_finding, remembered
 
 ROUNDING = 1e-10  # relative residuals below it come from floating-point arithmetic
 SEPARATING = 1e-9  # largest margin, relative to the largest sample, that the linear program can tell from zero
+ROWS_AT_ONCE = 500  # constraints that the linear program starts from and takes in at a time
 BLOCK = 4_000_000  # entries of the Gram matrix looked at at once
 
 
@@ -51,28 +52,39 @@ def separable(data: Dataset) -> Finding:
     `measured` is the largest min_i y_i w . x_i over |w_j| <= 1, relative to the largest |x_i|_1; it holds where that exceeds
     `threshold`. Undecided for labels other than -1 and +1.
     """
-    from scipy.optimize import linprog
-
     if (undecided := _not_binary("separable", data)) is not None:
         return undecided
     signed = np.unique(data.y[:, None] * data.x + 0.0, axis=0)  # mirror images give the same constraint
-    signed = signed / np.abs(signed).sum(axis=1).max()
-    # maximise the margin m: m - y_i x_i . w <= 0, |w_j| <= 1
-    constraints = np.concatenate([-signed, np.ones((len(signed), 1))], axis=1)
-    goal = np.append(np.zeros(data.inputs), -1.0)
-    bounds = [(-1.0, 1.0)] * data.inputs + [(None, None)]
-    result = linprog(goal, A_ub=constraints, b_ub=np.zeros(len(signed)), bounds=bounds, method="highs")
-    if result.x is None:  # the program is always feasible (w = 0) and bounded, so only the solver can fail
-        return Finding("separable", None, np.nan, SEPARATING, None, f"the linear program failed: {result.message}")
-    margin = float(result.x[-1])
-    holds = margin > SEPARATING
-    witness: Witness = tuple(float(w) for w in result.x[:-1]) if holds else None
-    sentence = (
-        f"a line through the origin separates the classes with margin {margin:.3g}."
-        if holds
-        else "no hyperplane through the origin separates the classes."
-    )
-    return Finding("separable", holds, margin, SEPARATING, witness, sentence)
+    w, margin = _largest_margin(signed / np.abs(signed).sum(axis=1).max())
+    if margin > SEPARATING:
+        sentence = f"a hyperplane through the origin separates the classes with margin {margin:.3g}."
+        return Finding("separable", True, margin, SEPARATING, tuple(float(v) for v in w), sentence)
+    return Finding("separable", False, margin, SEPARATING, None, "no hyperplane through the origin separates the classes.")
+
+
+def _largest_margin(signed: Array) -> tuple[Array, float]:
+    """max m with s_i . w >= m for every row s_i, |w_j| <= 1: w and m; or some w with an m that rules out separation.
+
+    Only rows that bind matter, so the program starts from a few and takes in the most violated ones until none is left: its m
+    falls towards the true one from above.
+    """
+    from scipy.optimize import linprog
+
+    inputs = signed.shape[1]
+    bounds = [(-1.0, 1.0)] * inputs + [(None, None)]
+    chosen = np.arange(min(len(signed), ROWS_AT_ONCE))
+    while True:
+        # minimise -m subject to m - s_i . w <= 0
+        constraints = np.concatenate([-signed[chosen], np.ones((len(chosen), 1))], axis=1)
+        result = linprog(np.append(np.zeros(inputs), -1.0), constraints, np.zeros(len(chosen)), bounds=bounds)
+        solution = np.asarray(result.x, dtype=np.float64)  # there is one: w = 0 is feasible and m is bounded
+        w, margin = solution[:-1], float(solution[-1])
+        margins = signed @ w
+        violated = np.flatnonzero(margins < margin - ROUNDING)
+        new = np.setdiff1d(violated[np.argsort(margins[violated])[:ROWS_AT_ONCE]], chosen)
+        if margin <= SEPARATING or not new.size:
+            return w, margin
+        chosen = np.concatenate([chosen, new])
 
 
 @remembered
@@ -105,7 +117,10 @@ def _not_binary(name: str, data: Dataset) -> Finding | None:
 
 
 def _worst_pair(units: Array, y: Array) -> tuple[float, int, int]:
-    """The pair most at fault: by how far its cosine falls short of `ROUNDING` within a class, or exceeds it across classes."""
+    """The pair most at fault: by how far its cosine falls short of `ROUNDING` within a class, or exceeds it across classes.
+
+    Of more samples than fit in one block, the search ends with the first block of rows that shows a fault.
+    """
     worst = (-np.inf, 0, 0)
     rows = max(1, BLOCK // len(units))
     for start in range(0, len(units), rows):
@@ -115,4 +130,6 @@ def _worst_pair(units: Array, y: Array) -> tuple[float, int, int]:
         i, j = (int(k) for k in np.unravel_index(np.argmax(fault), fault.shape))
         if fault[i, j] > worst[0]:
             worst = (float(fault[i, j]), start + i, j)
+        if worst[0] > 0.0:
+            break
     return worst

@@ -56,6 +56,16 @@ def predict(problem: Problem, times: ArrayLike, theorem: str | None = None, forc
 
     Without `theorem`, the strongest theorem that applies is used. With it, that one is: where one of its hypotheses fails it
     refuses with what was required, what was found and what breaks, unless `force=True`, which goes on and says so.
+
+    >>> from rectilinear import Network, datasets
+    >>> data, net = datasets.sine_teacher(inputs=5, pairs=50), Network(inputs=5, widths=(100,))
+    >>> problem = Problem(data, net, net.init(scale=1e-8, seed=0))
+    >>> told = predict(problem, times=[0.0, 30.0, np.inf])
+    >>> told.theorem
+    'two_neurons'
+    >>> best = np.linalg.lstsq(data.x, data.y)[0]  # in the end it is least squares
+    >>> bool(np.allclose(told.linear_map[-1], best))
+    True
     """
     instants = check_times(times, allow_infinity=True)
     if theorem is not None:
