@@ -8,31 +8,50 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
-from . import datasets
+from . import conditions, datasets, measures, plots, theorems
+from .compare import Comparison, compare
+from .conditions import Finding
 from .dataset import Dataset
 from .errors import FileError, FlowError, HypothesisError, InputError, RectilinearError
-from .flow import descend, simulate
+from .events import Events, Kind
+from .flow import descend, resume, simulate
+from .long_trajectory import LongTrajectory
 from .network import Network, odd_nonlinear_network
+from .prediction import Prediction
 from .problem import Problem
+from .theorems import predict
 from .trajectory import Audit, Status, Trajectory, load
 
 __version__ = version("rectilinear")
 
 __all__ = [
     "Audit",
+    "Comparison",
     "Dataset",
+    "Events",
     "FileError",
+    "Finding",
     "FlowError",
     "HypothesisError",
     "InputError",
+    "Kind",
+    "LongTrajectory",
     "Network",
+    "Prediction",
     "Problem",
     "RectilinearError",
     "Status",
     "Trajectory",
+    "compare",
+    "conditions",
     "datasets",
     "descend",
     "load",
+    "measures",
     "odd_nonlinear_network",
+    "plots",
+    "predict",
+    "resume",
     "simulate",
+    "theorems",
 ]

@@ -56,6 +56,25 @@ class Events:
         wrong = ((self.kind == Kind.CROSS) & ~crossing) | ((self.kind == Kind.PIN) & ~holding)
         return not bool(wrong.any())
 
+    def followed_by(self, later: Events, shift: float) -> Events:
+        """These events and then `later` ones, whose times are counted from `shift`."""
+        columns = {name: np.concatenate([values, getattr(later, name)]) for name, values in vars(self).items()}
+        columns["time"][len(self) :] += shift
+        return Events(**columns)
+
+    def held(self, neurons: int) -> list[list[tuple[float, float, int]]]:
+        """For each neuron the stretches (from, to, line) it was held on a kink; `to` is inf where that did not end."""
+        stretches: list[list[tuple[float, float, int]]] = [[] for _ in range(neurons)]
+        open_since: dict[tuple[int, int], float] = {}
+        for t, h, line, kind in zip(self.time, self.neuron, self.line, self.kind, strict=True):
+            if kind == Kind.PIN:
+                open_since[int(h), int(line)] = float(t)
+            elif kind == Kind.RELEASE and (int(h), int(line)) in open_since:
+                stretches[h].append((open_since.pop((int(h), int(line))), float(t), int(line)))
+        for (h, line), since in open_since.items():
+            stretches[h].append((since, float("inf"), line))
+        return stretches
+
     def __str__(self) -> str:
         if not len(self):
             return "none"

@@ -73,7 +73,8 @@ class Audit:
 class Trajectory:
     """A run of `problem` at `times` (t,): `loss` (t,) without regularisation, `weights[l]` (t, out, in).
 
-    `events` tells what neurons did at kinks, where the method follows them. `statistics` counts what the run cost;
+    `events` tells what neurons did at kinks and `group_counts` (changes, 2) from
+    which time on there were how many groups of one pattern, where the method follows them. `statistics` counts what the run cost;
     `provenance` says how it was made: package version, method, tolerances, time unit.
     """
 
@@ -86,6 +87,7 @@ class Trajectory:
     statistics: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
     events: Events | None = None
+    group_counts: Array | None = None
 
     kinds: ClassVar[dict[str, type[Trajectory]]] = {}  # by class name, so that `load` gives back what was saved
 
@@ -138,6 +140,8 @@ class Trajectory:
             variables[f"weights_{k}"] = (("time", f"out_{k}", f"in_{k}"), layer)
         if self.events is not None:
             variables.update({f"event_{name}": ("event", values) for name, values in vars(self.events).items()})
+        if self.group_counts is not None:
+            variables["group_counts"] = (("change", "time_and_count"), self.group_counts)
         variables.update(self._extra_variables())
         return xarray.Dataset(
             variables,
@@ -285,6 +289,7 @@ def from_contents(contents: xarray.Dataset, metadata: Mapping[str, Any]) -> Traj
         audit=None if metadata["audit"] is None else Audit(**metadata["audit"]),
         statistics=metadata["statistics"],
         provenance=metadata["provenance"],
+        group_counts=contents["group_counts"].values if "group_counts" in contents else None,
         events=Events(**{f.name: contents[f"event_{f.name}"].values for f in fields(Events)})
         if "event_time" in contents
         else None,

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from .descend import descend
-from .simulate import simulate
+from .simulate import resume, simulate
 
-__all__ = ["descend", "simulate"]
+__all__ = ["descend", "resume", "simulate"]

@@ -131,6 +131,9 @@ class Decisions:
             if self.exits is not None:
                 self.exits[key] = after
         self.note(t, h, -1, Kind.DEATH if after is None else Kind.ORIGIN)
+        if after is not None:
+            for line in np.flatnonzero((signs == 0) != (after == 0)):
+                self.note(t, h, int(line), Kind.PIN if after[line] == 0 else Kind.RELEASE)
         return np.zeros_like(signs) if after is None else after.copy()
 
     def exit_from_origin(self, sign_a: float, pull: Array, directions: list[Array]) -> Signs | None:

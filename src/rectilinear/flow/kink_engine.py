@@ -16,11 +16,10 @@ from ..errors import FlowError
 from ..events import Events, Kind
 from ..problem import Problem
 from .decisions import Decisions, Start, first_start
-from .follow import MOST_EVENTS, NEEDS_DECISION, collocate_neuron, first_kink, follow_free, pulls_at
 from .grouped import Groups
 from .interpolation import all_crossings, basis_at, first_root, integral_weights
 from .kinks import Kinks, Signs
-from .parallel import threads, workers
+from .light import KnownStep
 from .radau import NODES, STAGES, WEIGHTS, collocation_step
 
 Array = NDArray[np.float64]
@@ -30,7 +29,6 @@ BELOW = 1e-13  # how far past a kink, as a share of the neuron's size, counts as
 SAFETY, SHRINK, GROW = 0.9, 0.2, 5.0
 WAKING = 1e-9  # how exactly, as a share of the step, the moment is found at which a neuron can leave w = 0
 LANDINGS = 6  # attempts to land on an event; each gains several digits
-MANY = 2_000  # neurons to follow beyond which threads share them
 FEW = 4  # neurons that may meet kinks in one step before the step is shortened rather than cut at the first of them
 
 
@@ -311,67 +309,9 @@ class KinkEngine:
     def _followed(self, neurons: Indices, end: float) -> tuple[Array, Signs] | None:
         """Weights and patterns of these neurons at `end` (1 is the whole step); None if that takes too many events."""
         groups = self.groups
-        theta = groups.some(neurons, groups.carried)
-        signs = groups.patterns[neurons].copy()
-        reached, status = np.zeros(len(neurons)), np.full(len(neurons), NEEDS_DECISION, dtype=np.intp)
-        free = np.flatnonzero((signs != 0).all(axis=1))
-        shares = np.array_split(free, workers() if free.size > MANY else 1) if free.size else []
-        jobs = [threads().submit(self._follow_share, neurons, share, theta, signs, end) for share in shares[1:]]
-        parts = [self._follow_share(neurons, share, theta, signs, end) for share in shares[:1]] + [
-            job.result() for job in jobs
-        ]
-        for share, part in zip(shares, parts, strict=True):
-            if part is None:
-                return None
-            theta[share], signs[share], reached[share], status[share], events = part
-            for n, u, line, below, above, held in events:
-                kind = Kind.CROSS if np.isnan(held) else Kind.PIN
-                self.decisions.note(self.t + u * self.h, neurons[share[int(n)]], int(line), kind, below, above, held)
-        self.decisions.exits = {}  # within a step, neurons that come to w = 0 alike leave alike
-        for n in np.flatnonzero(status == NEEDS_DECISION):
-            result = self._follow_deciding(int(neurons[n]), theta[n], signs[n], reached[n], end)
-            if result is None:
-                self.decisions.exits = None
-                return None
-            theta[n], signs[n] = result
-        self.decisions.exits = None
-        return theta, signs
-
-    def _follow_share(
-        self, neurons: Indices, share: Indices, theta: Array, signs: Signs, end: float
-    ) -> tuple[Array, Signs, Array, Indices, Array] | None:
-        """Free neurons `share`, followed by the kernel: weights, patterns, times reached, statuses and events."""
-        kinks = self.kinks
-        thetas, patterns = theta[share], signs[share]
-        ends, codes = np.zeros(len(share)), np.zeros(len(share), dtype=np.intp)
-        events = np.empty((MOST_EVENTS + 4 * len(share), 6))
-        count = follow_free(
-            thetas, patterns, BELOW * self.groups.sizes[neurons[share]], self.pulls, self.h, end, kinks.x, kinks.line,
-            kinks.lengths, kinks.normals, kinks.jump_rows, kinks.alpha, self.problem.l2, self.train, ends, codes, events,
-        )  # fmt: skip
-        return None if count < 0 else (thetas, patterns, ends, codes, events[:count])
-
-    def _follow_deciding(self, h: int, theta: Array, signs: Signs, u: float, end: float) -> tuple[Array, Signs] | None:
-        """Follow one neuron from u to `end`, through holds and the origin; None if that does not end."""
-        kinks, problem = self.kinks, self.problem
-        band = BELOW * float(self.groups.sizes[h])
-        path, pull = np.empty((STAGES + 1, len(theta))), np.empty(len(problem.y))
-        for _ in range(MOST_EVENTS):
-            collocate_neuron(theta, kinks.seen(signs), self.pulls, self.h, u, end, problem.l2, self.train, path)
-            when, line = first_kink(path, signs, kinks.normals, band)
-            turn = first_root(np.sign(theta[-1]) * path[:, -1], 0.0, when) if (signs == 0).any() else 2.0
-            if line < 0 and turn > 1.0:
-                return path[-1].copy(), signs
-            at = u + min(when, turn) * (end - u)
-            if at > u:
-                collocate_neuron(theta, kinks.seen(signs), self.pulls, self.h, u, at, problem.l2, self.train, path)
-                theta, u = path[-1].copy(), at
-            pulls_at(self.pulls, u, pull)
-            if turn < when:
-                signs, theta = self.decisions.turn(h, theta, signs, pull, self.t + u * self.h)
-                continue
-            signs, theta = self.decisions.settle(h, theta, signs, np.array([line]), pull, self.t + u * self.h)
-        return None
+        step = KnownStep(self.problem, self.decisions, self.train, self.pulls, self.t, self.h, end)
+        theta, signs = groups.some(neurons, groups.carried), groups.patterns[neurons].copy()
+        return step.follow(neurons, theta, signs, BELOW * groups.sizes[neurons])
 
     # ------------------------------------------------------------------ looking and moving
 

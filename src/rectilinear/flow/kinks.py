@@ -24,6 +24,7 @@ SWEEPS = 100_000  # at most, over the few kinks a neuron touches at once
 SETTLED = 1e-14  # a sweep that moves no multiplier by more is the last
 MOST_REMEMBERED = 2**28  # bytes of samples as seen by patterns met before
 ON_A_BOUND = 1e-10  # a multiplier this close to 0 or 1 counts as there
+NO_SPEED = 1e-13  # a velocity this small, relative to the largest possible, is rounding: it does not say "away"
 
 
 @dataclass(frozen=True)
@@ -126,8 +127,9 @@ class Kinks:
         base[touching] = 0
         drive = (self.slopes(base) * pull) @ self.x
         came_from = signs[touching]
+        slowest = NO_SPEED * float(np.abs(pull) @ np.abs(self.lengths))
         if len(touching) == 1:
-            return _single(int(came_from[0]), sign_a * float(normals[0] @ drive), sign_a * float(jumps[0]))
+            return _single(int(came_from[0]), sign_a * float(normals[0] @ drive), sign_a * float(jumps[0]), slowest)
         pushes = sign_a * jumps  # what crossing each line upwards adds to the velocity along it
         attracting = pushes < 0
         bounds = np.where(attracting, -pushes, 0.0)
@@ -137,7 +139,7 @@ class Kinks:
         outcome = np.zeros(len(touching), dtype=np.int8)
         for k in np.flatnonzero(~attracting).tolist():
             below, above = (self._answered(k, q + side * pushes[k] * gram[:, k], gram, free, bounds) for side in (0.0, 1.0))
-            outcome[k] = _through(int(came_from[k]), below, above)
+            outcome[k] = _through(int(came_from[k]), below, above, slowest)
             if outcome[k] > 0:
                 q = q + pushes[k] * gram[:, k]
         mu = np.zeros(len(touching))
@@ -160,15 +162,15 @@ class Kinks:
         return float(q[k] - gram[k, others] @ mu)
 
 
-def _through(came_from: int, below: float, above: float) -> int:
+def _through(came_from: int, below: float, above: float, slowest: float) -> int:
     """Where a neuron goes at a line that does not hold it: on to the other side, back if it moves away, or as pushed if on it."""
     if came_from == 0:
         return 1 if below + above > 0 else -1
     here = above if came_from > 0 else below
-    return came_from if came_from * here > 0 else -came_from
+    return came_from if came_from * here > slowest else -came_from
 
 
-def _single(came_from: int, below: float, jump: float) -> Verdict:
+def _single(came_from: int, below: float, jump: float, slowest: float) -> Verdict:
     """The verdict at one line, with velocity `below` under it and `below + jump` over it."""
     above = below + jump
     share = np.nan
@@ -176,7 +178,7 @@ def _single(came_from: int, below: float, jump: float) -> Verdict:
         share = min(max(-below / jump, 0.0), 1.0)
         outcome = 1 if share >= 1 - ON_A_BOUND else -1 if share <= ON_A_BOUND else 0
     else:
-        outcome = _through(came_from, below, above)
+        outcome = _through(came_from, below, above, slowest)
     return Verdict(np.array([outcome], dtype=np.int8), np.array([below]), np.array([above]), np.array([share]))
 
 

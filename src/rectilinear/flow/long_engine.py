@@ -24,6 +24,7 @@ Array = NDArray[np.float64]
 
 LN10 = float(np.log(10.0))
 SAME_SPAN = 1e-12  # singular values of the data below this share of the largest are rounding
+BEYOND = 1.1  # how far a known step may be continued to guess another
 AT_REST = 1e-12  # relative change of every neuron over as long as the run has taken; below it the flow has ended
 
 
@@ -79,9 +80,9 @@ class LongEngine(KinkEngine):
     def _try(self, h: float, guess: Array) -> bool:
         self.steps += 1
         groups, problem = self.groups, self.problem
-        if self._solved is not None and h < self._solved[0]:  # a longer step from here is known: its beginning
-            longer, stages = self._solved
-            guess = np.einsum("sj,jek->sek", np.array([basis_at(c * h / longer)[1:] for c in NODES]), stages)
+        if self._solved is not None and h < BEYOND * self._solved[0]:  # a step from here is known: its beginning
+            length, stages = self._solved
+            guess = np.einsum("sj,jek->sek", np.array([basis_at(c * h / length)[1:] for c in NODES]), stages)
         self.stages, self.energies, self.log_losses = guess, np.empty(STAGES + 1), np.empty(STAGES + 1)
         self.pulls = np.empty((STAGES + 1, len(problem.y)))
         sizes = np.maximum(np.linalg.norm(groups.carried, axis=1), np.finfo(float).tiny)

@@ -24,6 +24,10 @@ Complex = NDArray[np.complex128]
 Indices = NDArray[np.intp]
 
 FAR_MARGIN = 30.0  # beyond it ln(1 + e^{-m}) equals e^{-m} to double precision
+NOISE, STAGNANT = (
+    1e-12,
+    0.3,
+)  # margins of 1e7 carry the rounding of that size: updates this small that stop falling are noise
 PANEL = 4.0  # rise of ln(1/L) over one panel of the integral dt = ds/L; ten Gauss points are exact to rounding there
 NEGLIGIBLE = 40.0  # e^-40 of the integral is rounding
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(10)
@@ -255,12 +259,13 @@ def rescaled_step(
                     total += (step[s, e, j] / size[e]) ** 2
             largest = max(largest, np.sqrt(total / theta.size))
         rate = largest / previous if previous > 0.0 else 0.0
-        if not np.isfinite(largest) or (rate > 0.9 and iteration > 2 and largest > 100.0 * ROUNDING):
+        at_noise = rate > STAGNANT and largest <= NOISE
+        if not np.isfinite(largest) or (rate > 0.9 and iteration > 2 and not at_noise):
             return -1.0, evaluations
         # what is left after this update is about rate/(1 - rate) of it
         left = largest if previous < 0.0 else largest * min(1.0, rate / max(1e-3, 1.0 - rate))
         previous = largest
-        converged = left <= max(NEWTON_TOLERANCE * rtol, ROUNDING)
+        converged = at_noise or left <= max(NEWTON_TOLERANCE * rtol, ROUNDING)
 
     right[:] = slope0
     _add(ERROR * (EIGENVALUES[0] / h), stages, 0.0j, stages, right)

@@ -12,10 +12,19 @@ Each returns a matplotlib Figure made without pyplot, so it needs no display and
 """
 
 from .comparison import comparison
+from .kink_events import kink_events
 from .loss_curves import loss_curves
 from .neuron_directions import neuron_directions
 from .output_field import output_field
 from .singular_values import singular_values
 from .weight_matrices import weight_matrices
 
-__all__ = ["comparison", "loss_curves", "neuron_directions", "output_field", "singular_values", "weight_matrices"]
+__all__ = [
+    "comparison",
+    "kink_events",
+    "loss_curves",
+    "neuron_directions",
+    "output_field",
+    "singular_values",
+    "weight_matrices",
+]
