@@ -342,3 +342,16 @@ def test_no_events_read_as_none():
     assert str(Events()) == "none"
     assert len(Events()) == 0
     assert Events().certified
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_neuron_that_starts_on_a_kink_without_speed(method, alpha):
+    """The speed across is zero up to rounding, of either sign, and only its growth tells which way the neuron goes."""
+    x, y = [[1.0, 1.0, 1.0, 1.0], [-2.0, 2.0, -1.0, 1.0], [0.0, 2.0, -1.0, 1.0]], [-1.0, -1.0, 2.0]
+    weights = [[0.5, -0.5, -1.0, 0.5], [-1.0, 1.0, 0.5, -0.5]], [[1.0, 0.5]]
+    network = rl.Network(4, (2,), alpha=alpha, trainable=(True, False))
+    problem = rl.Problem(rl.Dataset(x, y), network, weights)
+    run = rl.simulate(problem, [1.0], method=method)
+    assert run.status is rl.Status.FINISHED
+    np.testing.assert_allclose(run.final[0], rl.descend(problem, 1e-3, 1000).final[0], rtol=0, atol=2e-3)
