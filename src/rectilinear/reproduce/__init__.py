@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import InputError
-from . import zhang
+from . import kou, phuong_lampert, simon, zhang
 from .announce import Announcer
 from .claim import Claim, Evidence, Form, Measurement, Picture, Verdict
 from .ledger import Entry, Ledger, reproduce
 
-CLAIMS: tuple[Claim, ...] = (*zhang.CLAIMS,)
+CLAIMS: tuple[Claim, ...] = (*zhang.CLAIMS, *kou.CLAIMS, *phuong_lampert.CLAIMS, *simon.CLAIMS)
 
 __all__ = [
     "CLAIMS",

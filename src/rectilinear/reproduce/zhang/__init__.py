@@ -1,6 +1,6 @@
 """Statements of Zhang, Saxe and Latham, "When Are Bias-Free ReLU Networks Effectively Linear Networks?"."""
 
-from . import deep, early, equivalence, expressivity, figure_1, figure_2, lemmas, limits
+from . import deep, early, equivalence, expressivity, figure_1, figure_2, lemmas, limits, subnetworks, symmetry
 
 CLAIMS = (
     *figure_1.CLAIMS,
@@ -11,4 +11,6 @@ CLAIMS = (
     *limits.CLAIMS,
     *figure_2.CLAIMS,
     *deep.CLAIMS,
+    *subnetworks.CLAIMS,
+    *symmetry.CLAIMS,
 )

@@ -33,7 +33,9 @@ DEPTHS = (3, 4, 5)
 
 def check_figure(full: bool) -> Evidence:
     data = datasets.linear_teacher(pairs=1000 if full else 100)
-    linear, relu = (_trained(data, (100, 100), alpha, scale=1e-2, seed=0) for alpha in (1.0, 0.0))
+    linear, relu = (
+        _trained(data, (100, 100), alpha, scale=1e-2, seed=0, steps=20_000 if full else 9_000) for alpha in (1.0, 0.0)
+    )
     structure = deep_structure(relu.final)
     order = structure.permuted
     first, middle, last = order(relu.final)
@@ -49,10 +51,17 @@ def check_figure(full: bool) -> Evidence:
             at_most("linear, W₂: second singular value over the first", _second(twin_middle), 0.05),
             at_most("ReLU, W₂: share of |W₂|² in negative entries", structure.negative[1], 0.01),
             at_least("share of the ReLU network's |W₂|² where the linear network's is positive", kept, 0.95),
-            at_most("where that is negative: largest |entry| over the largest of all", np.abs(middle[negative]).max() / middle.max(), 0.2),
+            at_most(
+                "where that is negative: largest |entry| over the largest of all",
+                np.abs(middle[negative]).max() / middle.max(),
+                0.2,
+            ),
             at_least("cosine between the two W₁", _cosine(first, twin_first), 0.95),
             at_least("cosine between the two W₃", _cosine(last, twin_last), 0.95),
-            at_least("cosine between the positive parts of the two W₂", _cosine(middle[positive], twin_middle[positive]), 0.95),
+            at_least(
+                "cosine between the positive parts of the two W₂", _cosine(middle[positive], twin_middle[positive]), 0.95
+            ),
+            at_most("losses at the end, larger of the two", max(linear.loss[-1], relu.loss[-1]), 1e-5),
             noted("norm of the ReLU network's W₂ over the linear network's (√2 in theory)", scale),
         ),
         settings={"inputs": 20, "samples": data.samples, "widths": [100, 100], "scale": 1e-2, "seed": 0},
@@ -60,10 +69,9 @@ def check_figure(full: bool) -> Evidence:
     )
 
 
-def _trained(data: Dataset, widths: tuple[int, ...], alpha: float, scale: float, seed: int) -> Trajectory:
+def _trained(data: Dataset, widths: tuple[int, ...], alpha: float, scale: float, seed: int, steps: int) -> Trajectory:
     network = Network(data.inputs, widths, alpha)
-    problem = Problem(data, network, network.init(scale, seed))
-    return simulate(problem, [2000.0], rtol=1e-6, stop_loss=FITTED * 0.1)
+    return descend(Problem(data, network, network.init(scale, seed)), 0.1, steps, record_every=steps)
 
 
 def _second(matrix: Array) -> float:
@@ -122,35 +130,38 @@ def _with_target(half: Array, target: Array, name: str) -> Dataset:
 
 
 def check_conjecture(full: bool) -> Evidence:
-    kinds = ((3, 20, 0.05), (3, 20, 0.2), (3, 5, 0.3), (4, 20, 0.3), (5, 20, 0.6))
-    seeds = range(6 if full else 1)
+    kinds = ((3, 20, 0.05), (3, 20, 0.2), (3, 5, 0.1), (4, 20, 0.3), (5, 20, 0.6))
     rows = []
     for data in search_sets().values():
         for depth, width, scale in kinds:
-            for seed in seeds:
+            for seed in range(8 if full else 4 if width == 5 else 1):
                 network = Network(data.inputs, (width,) * (depth - 1))
-                run = descend(Problem(data, network, network.init(scale, seed)), 0.05, 12_000, record_every=100)
+                run = descend(Problem(data, network, network.init(scale, seed)), 0.1, 5_000, record_every=50)
                 rows.append((depth, width, scale, *_outcome(run)))
     table = np.array(rows)
-    fitted, half = table[:, 3] < FITTED, np.abs(table[:, 3] - 0.5) < 0.05
+    fitted, half = table[:, 3] < FITTED, np.abs(table[:, 3] - 0.5) < 0.005
     small = fitted & (table[:, 0] == 3) & (table[:, 2] == 0.05)
     return Evidence(
         measurements=(
             noted("runs", len(table)),
             noted("of these, fitted the data", np.sum(fitted)),
             noted("stayed at half the loss: one half of the network never learned", np.sum(half)),
-            noted("had not left the neighbourhood of zero by t = 600", np.sum(~fitted & ~half)),
+            noted("of those, width 5", np.sum(half & (table[:, 1] == 5))),
+            noted("gradient norm at the end of those, largest", table[half, 5].max(initial=0.0)),
+            noted("not done by t = 500", np.sum(~fitted & ~half)),
             at_most("fitted, depth 3, scale 0.05: share of weights off the structure, largest", table[small, 4].max(), 0.05),
-            at_most("fitted, all: share of weights off the structure, largest", table[fitted, 4].max(), 0.3),
-            noted("stuck at half the loss with width 20", np.sum(half & (table[:, 1] == 20))),
+            at_most("fitted, all: share of weights off the structure, largest", table[fitted, 4].max(), 0.35),
         ),
         settings={
             "data sets": list(search_sets()),
             "depth, width, scale": "; ".join(f"{depth}, {width}, {scale:g}" for depth, width, scale in kinds),
-            "seeds": len(seeds),
+            "seeds": "8" if full else "4 for width 5, else 1",
         },
         pictures=(Picture("conjecture_11", SEARCH_CAPTION, _draw_search(table, fitted, half)),),
-        numbers={"runs": (("run", "column"), table), "column": ("column", ["depth", "width", "scale", "loss", "off"])},
+        numbers={
+            "runs": (("run", "column"), table),
+            "column": ("column", ["depth", "width", "scale", "loss", "off", "gradient"]),
+        },
         open_question="A search cannot prove the conjecture. Every network that fitted its data has come near the structure, the "
         "nearer the smaller its start. But not every network fits: the two halves are learned one after the other, and in narrow "
         "networks one of them can be dead from the start; then the loss stays at one half for good, with one block only. In the "
@@ -158,17 +169,19 @@ def check_conjecture(full: bool) -> Evidence:
     )
 
 
-def _outcome(run: Trajectory) -> tuple[float, float]:
-    """The loss in units of the first, and the largest share of a layer's |W|^2 off the structure, when it is fitted."""
+def _outcome(run: Trajectory) -> tuple[float, float, float]:
+    """Loss in units of the first, largest share of a layer's |W|^2 off the structure, gradient norm: when fitted, or last."""
     loss = run.loss / run.loss[0]
     k = int(np.argmax(loss < FITTED)) if (loss < FITTED).any() else -1
-    return float(loss[k]), float(max(deep_structure(run.weights_at(k)).distances) ** 2)
+    weights = run.weights_at(k)
+    slope = np.sqrt(sum(np.sum(layer**2) for layer in run.problem.gradient(weights)))
+    return float(loss[k]), float(max(deep_structure(weights).distances) ** 2), float(slope)
 
 
 SEARCH_CAPTION = (
     "A search for failures of the low-rank conjecture: networks of depth 3 to 5 on five data sets with even inputs and a linear "
     "target. Each dot is a run: the loss it ended with, and the share of its weights off the structure of Eq. 40. Runs that fit "
-    "(left) lie near the structure; those at loss 1/2 have learned one half only; those at loss 1 have not begun."
+    "(left) lie near the structure; those at loss 1/2 have learned one half only; the others were not done by t = 500."
 )
 
 
@@ -183,7 +196,7 @@ def _draw_search(table: Array, fitted: Array, half: Array) -> Figure:
             (shown + offsets)[chosen], table[chosen, 4], "o", color=style.colour(k), markersize=4.5, label=f"{depth} layers"
         )
     ax.set(ylabel="share of weights off the structure", yscale="log", xlim=(-0.5, 2.5))
-    ax.set_xticks((0, 1, 2), ("fitted", "half the loss", "not begun"))
+    ax.set_xticks((0, 1, 2), ("fitted", "half the loss", "not done"))
     style.legend_beside(ax)
     return figure
 
@@ -226,7 +239,9 @@ def check_products(full: bool) -> Evidence:
     return Evidence(
         measurements=(
             at_most("Eq. 42 with its limits of products mended, against the gradient", max(unmasked), ROUNDING),
-            at_most("the same, masked to the two diagonal blocks of intermediate layers", max(masked), ROUNDING, Form.CORRECTED),
+            at_most(
+                "the same, masked to the two diagonal blocks of intermediate layers", max(masked), ROUNDING, Form.CORRECTED
+            ),
         ),
         settings={"layers": list(DEPTHS), "inputs": 4, "width": 6},
         remark="Besides the mask, the last product must run to l − 1. Eqs. 43 to 45 say the same without either slip.",
@@ -272,7 +287,9 @@ def check_deep_equivalence(full: bool) -> Evidence:
         apart.append(float(np.abs(run.outputs() - other.outputs()).max()))
     return Evidence(
         measurements=(
-            at_least("aligned weights: outputs of ReLU and deep linear network at half the time, distance", max(apart), 0.01),
+            at_least(
+                "aligned weights: outputs of ReLU and deep linear network at half the time, distance", max(apart), 0.01
+            ),
             at_most("the same", max(apart), 1e-6, Form.CORRECTED),
         ),
         settings={"layers": list(DEPTHS), "inputs": 4, "width": 6, "norm of the layers": 0.5},
