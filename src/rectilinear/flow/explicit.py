@@ -19,7 +19,7 @@ NODES, TABLEAU, FINAL = DOP853.C[:STAGES], DOP853.A[:STAGES, :STAGES], DOP853.B
 EXTRA_NODES, EXTRA_TABLEAU, DENSE = DOP853.C_EXTRA, DOP853.A_EXTRA, DOP853.D
 ERROR_3, ERROR_5 = DOP853.E3, DOP853.E5
 SAFETY, SHRINK, GROW = 0.9, 0.2, 8.0
-STABILITY_BOUND = 6.1  # |h lambda| at which the method leaves its stability region (Hairer et al., dop853)
+SMOOTH_ORDER = 4  # an error that falls more slowly than this power of the step is not that of a smooth field
 
 
 class ExplicitStepper:
@@ -49,13 +49,20 @@ class ExplicitStepper:
         self.evaluations = 0
         self._evaluate(self.y, self.slopes[0])
         self.step_size = self._first_step()
-        self.stiffness = 0.0  # |h lambda| seen in the last step
         self.rejected = self.unresolved = 0
+        self._refused: tuple[float, float] | None = None  # length and error of the step refused just before
 
     def restart(self, t: float, y: Array) -> None:
         """Go on from another state; the step size is kept."""
         self.t, self.y = t, y.copy()
         self._evaluate(self.y, self.slopes[0])
+
+    def _rough(self, h: float, error: float) -> bool:
+        """Whether the error fell much more slowly than the order of the method when the step was shortened: there is a kink."""
+        if self._refused is None:
+            return False
+        longer, larger = self._refused
+        return bool(np.isfinite(larger) and larger < error * (longer / h) ** SMOOTH_ORDER)
 
     def _evaluate(self, y: Array, out: Array) -> None:
         self.rhs(y, out)
@@ -81,20 +88,17 @@ class ExplicitStepper:
         k = self.slopes
         for s in range(1, STAGES):
             self._evaluate(self.y + h * (TABLEAU[s, :s] @ k[:s]), k[s])
-            if s == STAGES - 2:
-                before_last = self.y + h * (TABLEAU[s, :s] @ k[:s])
-        last = self.y + h * (TABLEAU[STAGES - 1, : STAGES - 1] @ k[: STAGES - 1])
         new = self.y + h * (FINAL @ k[:STAGES])
         error = self._error(new, h)
-        kinked = error > 1.0 and h <= self.floor() and error * self.rtol <= self.forgiven
+        kinked = error > 1.0 and h <= self.floor() and error * self.rtol <= self.forgiven and self._rough(h, error)
         if not np.isfinite(error) or (error > 1.0 and not kinked):
+            self._refused = (h, error)
             self.step_size = h * (SHRINK if not np.isfinite(error) else max(SHRINK, SAFETY * error ** (-1 / 8)))
             self.rejected += 1
             return False
         self.unresolved += int(kinked)
+        self._refused = None
         self._evaluate(new, k[STAGES])
-        apart = np.linalg.norm(last - before_last)
-        self.stiffness = h * float(np.linalg.norm(k[STAGES - 1] - k[STAGES - 2]) / apart) if apart > 0 else 0.0
         self.t_old, self.y_old, self.y_new, self.h = self.t, self.y, new, h
         growth = 1.0 if kinked else GROW if error == 0.0 else min(GROW, max(SHRINK, SAFETY * error ** (-1 / 8)))
         self.step_size = h * growth

@@ -1,4 +1,4 @@
-"""The kink-exact engine in rescaled time, d theta/ds = -grad ln L, dt/ds = 1/L.
+"""The kink-exact engine in rescaled time, d theta/ds = -grad ln L, dt/ds = 1/L, L the loss of the samples that neurons see.
 
 Kinks and sliding depend only on ratios of pulls, so they are decided as in ordinary time. Where the loss goes to zero,
 ln(1/L) grows exponentially with s if both layers train, and linearly if one does; steps in s grow accordingly.
@@ -7,6 +7,7 @@ ln(1/L) grows exponentially with s if both layers train, and linearly if one doe
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +22,15 @@ from .long_kernels import log_integral, normalised_pulls, rescaled_step
 from .radau import NODES, STAGES
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 LN10 = float(np.log(10.0))
 SAME_SPAN = 1e-12  # singular values of the data below this share of the largest are rounding
+LARGEST_LOG_PULL = 14.0  # ln of a pull that outweighs all live ones; beyond it only its sign matters
+SETTLED, SETTLED_AFTER = (
+    1e-3,
+    1e8,
+)  # the loss has settled where ln L falls by less than this over the s of the whole run so far
 BEYOND = 1.1  # how far a known step may be continued to guess another
 AT_REST = 1e-12  # relative change of every neuron over as long as the run has taken; below it the flow has ended
 
@@ -53,6 +60,16 @@ class Span:
         return theta[:, :-1] @ self.basis + self.rest, theta[:, -1:].T
 
 
+@dataclass(frozen=True, eq=False)
+class LongState:
+    """Neurons (neurons, inputs + 1), ln L over all samples, and by how much its fall differs from the integral of
+    |grad ln L|^2 ds, relative to the fall."""
+
+    theta: Array
+    log_loss: float
+    drift: float
+
+
 class LongEngine(KinkEngine):
     """The kink-exact engine in rescaled time: its `t` is s, its objective ln L, its energy the fall of ln L."""
 
@@ -60,22 +77,40 @@ class LongEngine(KinkEngine):
 
     def __init__(self, problem: Problem, rtol: float) -> None:
         self.log_t = -np.inf
+        self.live = np.ones(len(problem.y), dtype=np.bool_)
         self._solved: tuple[float, Array] | None = None  # the last converged step from the present state
         super().__init__(problem, rtol)
         self.stamped = 0
         self._restamp(lambda s: -np.inf)
+        self.live = self._seen_samples()
+        self.first_log_loss = self._normalised(self.groups.theta, self.live)[1]
 
     # ------------------------------------------------------------------ the rescaled field
 
-    def _normalised(self, theta: Array) -> tuple[Array, float]:
+    def _normalised(self, theta: Array, live: Mask) -> tuple[Array, float]:
+        """Normalised pulls and ln L over these samples."""
         problem, samples = self.problem, len(self.problem.y)
         pull = np.empty(samples)
         outputs = problem.output((theta[:, :-1], theta[:, -1:].T))
-        log_loss = normalised_pulls(problem.loss.code, problem.y, outputs, pull, np.empty(samples))
+        log_loss = normalised_pulls(problem.loss.code, problem.y, outputs, live, pull, np.empty(samples))
         return pull, log_loss
 
     def _pulls(self, theta: Array) -> Array:
-        return self._normalised(theta)[0]
+        return self._normalised(theta, np.ones_like(self.live))[0]
+
+    def _seen_samples(self) -> Mask:
+        seen = np.asarray(self.groups.seen.any(axis=(0, 2)))
+        return seen if seen.any() else np.ones_like(seen)
+
+    def _unseen_pulls(self) -> Array:
+        """Pulls (6, unseen samples) at the nodes: the output is zero there, and grows in weight as the live losses fall."""
+        problem = self.problem
+        at_zero = float(np.abs(problem.loss.pull(np.ones(1), np.zeros(1)))[0])
+        sizes = np.minimum(np.log(at_zero / len(problem.y)) - self.log_losses, LARGEST_LOG_PULL)
+        return np.exp(sizes)[:, None] * problem.y[~self.live]
+
+    def _hold_band(self) -> float:
+        return 1e-13 * float(np.abs(self.pulls[0, self.live]).max() * np.abs(self.kinks.lengths).max())
 
     def _try(self, h: float, guess: Array) -> bool:
         self.steps += 1
@@ -87,9 +122,10 @@ class LongEngine(KinkEngine):
         self.pulls = np.empty((STAGES + 1, len(problem.y)))
         sizes = np.maximum(np.linalg.norm(groups.carried, axis=1), np.finfo(float).tiny)
         self.error, evaluations = rescaled_step(
-            groups.carried, groups.group, groups.seen, problem.y, problem.loss.code, self.train,
+            groups.carried, groups.group, groups.seen, problem.y, self.live, problem.loss.code, self.train,
             sizes, self.rtol, h, self.stages, self.energies, self.log_losses, self.pulls,
         )  # fmt: skip
+        self.pulls[:, ~self.live] = self._unseen_pulls()
         self.evaluations += evaluations
         self.objective = float(self.log_losses[-1])
         self.h = h
@@ -130,21 +166,27 @@ class LongEngine(KinkEngine):
             low, high = (middle, high) if self._log_t_at(middle) < log_t else (low, middle)
         return high
 
-    def look(self, u: float = 0.0) -> tuple[Array, float, float]:
-        """Neurons (neurons, inputs + 1), ln L, and the fall of ln L as the integral of |grad ln L|^2, at share u of the step."""
+    def look(self, u: float = 0.0) -> LongState:
+        """The state at share u of the step."""
         flat, fall = self.state(self.t + u * self.h)
         width = self.problem.network.widths[0]
         theta = np.concatenate([flat[:-width].reshape(width, -1), flat[-width:, None]], axis=1)
-        return theta, self._normalised(theta)[1], fall
+        drift = self._normalised(theta, self.live)[1] - (self.first_log_loss - fall)
+        return LongState(theta, self._normalised(theta, np.ones_like(self.live))[1], abs(drift) / max(1.0, abs(fall)))
 
     def commit(self) -> tuple[float, float]:
         began, length = self.t, self.h
         self._restamp(lambda s: self._log_t_at((s - began) / length if length else 0.0))
         self.log_t = self.log_step_end
         result = super().commit()
-        self._solved = None
-        self.groups.sizes = np.linalg.norm(self.groups.neurons(self.groups.carried), axis=1)  # they grow without bound
         self._restamp(lambda s: self.log_t)
+        self._solved = None
+        theta = self.groups.neurons(self.groups.carried)
+        self.groups.sizes = np.linalg.norm(theta, axis=1)  # they grow without bound
+        seen = self._seen_samples()
+        if (seen != self.live).any():  # the fall goes on from the loss of other samples
+            self.energy += self._normalised(theta, self.live)[1] - self._normalised(theta, seen)[1]
+            self.live = seen
         return result
 
     def _restamp(self, log_t: Callable[[float], float]) -> None:
@@ -164,3 +206,7 @@ class LongEngine(KinkEngine):
             return False
         length, stages = self._guess
         return bool(np.max(np.linalg.norm(stages[-1], axis=1) / sizes) * self.t / length < AT_REST)
+
+    def settled(self) -> bool:
+        """Whether the loss stays positive although weights still move: then time goes no faster than s."""
+        return self.t > SETTLED_AFTER and self.t * self.energies[-1] < SETTLED

@@ -1,7 +1,8 @@
 """One implicit step of a classifier in rescaled time: d theta/ds = -grad ln L, dt/ds = 1/L (frozen patterns, as in `radau`).
 
-Everything is held in the log domain: with S = sum_i l_i the normalised pulls q_i = -l'_i / S are ratios of exponentials, and
-margins of 1e7 neither over- nor underflow. With j_i = df_i/d theta the field is sum_i q_i j_i and its Jacobian is the arrow
+L counts the *live* samples only, those that some moving neuron sees: the loss of the others does not change, and would hide
+the fall of the rest. Everything is held in the log domain: with S the sum of the live losses the normalised pulls
+q_i = -l'_i / S are ratios of exponentials, and margins of 1e7 neither over- nor underflow. With j_i = df_i/d theta the field is sum_i q_i j_i and its Jacobian is the arrow
 matrices of the neurons minus j C j^T, where
 
     C = diag(l''_i / S) - q q^T
@@ -22,6 +23,7 @@ from .radau import BACK, EIGENVALUES, ERROR, NEWTON_MAX, NEWTON_TOLERANCE, ROUND
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 Indices = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 
 FAR_MARGIN = 30.0  # beyond it ln(1 + e^{-m}) equals e^{-m} to double precision
 NOISE, STAGNANT = (
@@ -35,11 +37,16 @@ GAUSS, GAUSS_WEIGHTS = (1.0 + _POINTS) / 2.0, _WEIGHTS / 2.0
 
 
 @numba.njit(cache=True, nogil=True)
-def normalised_pulls(loss: int, y: Array, f: Array, pull: Array, curvature: Array) -> float:
-    """Write -l'_i / S and l''_i / S, S the sum of all losses, for outputs f (samples,); return ln of the mean loss."""
+def normalised_pulls(loss: int, y: Array, f: Array, live: Mask, pull: Array, curvature: Array) -> float:
+    """Write -l'_i / S and l''_i / S, S the sum of the live losses, for outputs f (samples,); return ln(S / samples).
+
+    Samples that are not live get zeros.
+    """
     samples = y.shape[0]
-    logs = np.empty(samples)
+    logs = np.full(samples, -np.inf)
     for i in range(samples):
+        if not live[i]:
+            continue
         margin = y[i] * f[i]
         if loss == EXPONENTIAL or margin > FAR_MARGIN:
             logs[i] = -margin
@@ -48,6 +55,9 @@ def normalised_pulls(loss: int, y: Array, f: Array, pull: Array, curvature: Arra
     highest = logs.max()
     log_sum = highest + np.log(np.sum(np.exp(logs - highest)))
     for i in range(samples):
+        pull[i], curvature[i] = 0.0, 0.0
+        if not live[i]:
+            continue
         margin = y[i] * f[i]
         if loss == EXPONENTIAL:
             size, bend = np.exp(-margin - log_sum), 1.0
@@ -66,6 +76,7 @@ def rescaled_velocity(
     group: Indices,
     seen: Array,
     y: Array,
+    live: Mask,
     loss: int,
     train: Array,
     out: Array,
@@ -90,7 +101,7 @@ def rescaled_velocity(
             for j in range(d):
                 total += v[k, j] * seen[k, i, j]
             f[i] += total
-    log_loss = normalised_pulls(loss, y, f, pull, curvature)
+    log_loss = normalised_pulls(loss, y, f, live, pull, curvature)
     for k in range(groups):
         for j in range(d):
             g[k, j] = 0.0
@@ -198,6 +209,7 @@ def rescaled_step(
     group: Indices,
     seen: Array,
     y: Array,
+    live: Mask,
     loss: int,
     train: Array,
     size: Array,
@@ -210,7 +222,7 @@ def rescaled_step(
 ) -> tuple[float, int]:
     """Try a step of length h in s from `theta`; the arguments are those of `radau.collocation_step`, neurons in order of groups.
 
-    `log_losses` (6,) gets ln L at the nodes 0, c_1, ..., c_5, where `energies` (6,) gets -d ln L/ds. Returns the estimated
+    `live` (samples,) tells which samples count. `log_losses` (6,) gets ln L at the nodes 0, c_1, ..., c_5, where `energies` (6,) gets -d ln L/ds. Returns the estimated
     error in units of the tolerance (-1 if Newton failed) and the field evaluations.
     """
     neurons, width = theta.shape
@@ -218,7 +230,7 @@ def rescaled_step(
     g0, g = np.empty((seen.shape[0], width - 1)), np.empty((seen.shape[0], width - 1))
     slope0, fields, here = np.empty_like(theta), np.empty((STAGES, neurons, width)), np.empty_like(theta)
     curvature, unused, ones = np.empty(samples), np.empty(samples), np.ones(samples)
-    log_losses[0], energies[0] = rescaled_velocity(theta, group, seen, y, loss, train, slope0, g0, pulls[0], curvature)
+    log_losses[0], energies[0] = rescaled_velocity(theta, group, seen, y, live, loss, train, slope0, g0, pulls[0], curvature)
     couplings = np.empty((kinds, samples, samples), dtype=np.complex128)
     _sample_kernels(EIGENVALUES / h, theta, group, seen, g0, train, couplings)
     for q in range(kinds):
@@ -233,7 +245,7 @@ def rescaled_step(
                 for j in range(width):
                     here[e, j] = theta[e, j] + stages[s, e, j]
             log_losses[s + 1], energies[s + 1] = rescaled_velocity(
-                here, group, seen, y, loss, train, fields[s], g, pulls[s + 1], unused
+                here, group, seen, y, live, loss, train, fields[s], g, pulls[s + 1], unused
             )
         evaluations += STAGES
         if converged:

@@ -13,13 +13,13 @@ from ..long_trajectory import LongTrajectory
 from ..problem import Problem
 from ..trajectory import Audit, Status
 from .audit import audit_run
-from .long_engine import LN10, LongEngine, Span
+from .long_engine import LN10, LongEngine, LongState, Span
 from .watch import Watch, provenance
 
 Array = NDArray[np.float64]
 
 UNTIL = "direction converges"
-LONGEST = 1e300  # of s: beyond it the loss has settled at a positive value while weights still grow
+LONGEST = 1e300  # of s; runs end long before
 FIRST_LOOK, LOOK_RATIO = 4.0, 4.0  # log10 t at which directions are first compared, and how much later again
 LOOKS = 15
 FARTHEST = 4.0**15  # log10 t, about 1e9, beyond which margins lose the digits that tell samples apart
@@ -108,9 +108,10 @@ class LongRecord:
     def __init__(self, problem: Problem, span: Span) -> None:
         self.problem, self.span = problem, span
         self.log10_times: list[float] = []
-        self.states: list[tuple[Array, float, float]] = []
+        self.states: list[LongState] = []
+        self.ended = ""  # what the status does not say
 
-    def keep(self, log10_t: float, state: tuple[Array, float, float]) -> None:
+    def keep(self, log10_t: float, state: LongState) -> None:
         self.log10_times.append(log10_t)
         self.states.append(state)
 
@@ -118,10 +119,10 @@ class LongRecord:
         self, status: Status, engine: LongEngine, watch: Watch, made: dict[str, object], looks: Looks
     ) -> LongTrajectory:
         log10_times = np.array(self.log10_times)
-        full = [self.span.full(theta) for theta, _, _ in self.states]
+        full = [self.span.full(state.theta) for state in self.states]
         shapes = self.problem.network.shapes
         weights = tuple(np.array([layers[k] for layers in full]).reshape(-1, *shapes[k]) for k in range(2))
-        log_loss = np.array([log for _, log, _ in self.states])
+        log_loss = np.array([state.log_loss for state in self.states])
         with np.errstate(over="ignore"):
             times = np.power(10.0, log10_times)
         loss = np.exp(log_loss)
@@ -133,7 +134,7 @@ class LongRecord:
             status=status,
             audit=self._audit(log_loss, weights),
             statistics={**engine.statistics(), "seconds": time.perf_counter() - watch.began},
-            provenance=made,
+            provenance={**made, **({"ended": self.ended} if self.ended else {})},
             events=engine.events(),
             log10_times=log10_times,
             log_loss=log_loss,
@@ -144,11 +145,7 @@ class LongRecord:
     def _audit(self, log_loss: Array, weights: tuple[Array, ...]) -> Audit:
         """As for ordinary runs; the energy residual compares the fall of ln L with the integral of |grad ln L|^2 ds."""
         audit = audit_run(self.problem, np.zeros(len(log_loss)), np.exp(log_loss), weights, None)
-        start = float(np.log(self.problem.data_loss(self.problem.weights)))
-        energy = np.array([energy for _, _, energy in self.states])
-        fall = start - log_loss
-        residual = float(np.max(np.abs(fall - energy) / np.maximum(1.0, np.abs(fall)), initial=0.0))
-        return replace(audit, energy_residual=residual)
+        return replace(audit, energy_residual=max((state.drift for state in self.states), default=0.0))
 
 
 def _drive(engine: LongEngine, record: LongRecord, asked: Array, watch: Watch, looks: Looks) -> Status:
@@ -163,18 +160,22 @@ def _drive(engine: LongEngine, record: LongRecord, asked: Array, watch: Watch, l
             status = watch.over_budget(float(np.clip(reached / asked[-1], 0.0, 1.0)), f"t = 10^{reached:.4g}")
             if engine.at_rest():
                 status = Status.STATIONARY if looks.wanted else Status.FINISHED
+                record.ended = "nothing moves any more: the weights have a finite limit"
                 while left and not looks.wanted:
                     record.keep(left.pop(), engine.look())
             elif engine.attempt(LONGEST):
                 _look_into(engine, record, left, looks)
                 engine.commit()
-                if engine.t >= LONGEST:
-                    raise FlowError(
-                        f"the loss settles at {np.exp(engine.objective):.3g} while weights still grow, so that t = 10^"
-                        f"{engine.log_t / LN10:.4g} is the last that can be reached; ask for earlier log10_times."
+                if left and engine.settled():
+                    record.ended = (
+                        "stopped: the loss settles above zero while weights still grow; no later time can be reached"
                     )
+                    status = Status.STUCK
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
+    except FlowError as error:
+        record.ended = f"stopped: {error}"
+        status = Status.STUCK
     if left and (not record.log10_times or engine.log_t / LN10 > record.log10_times[-1]):
         record.keep(engine.log_t / LN10, engine.look())
     return status if status is not None and left else Status.FINISHED
@@ -187,7 +188,7 @@ def _look_into(engine: LongEngine, record: LongRecord, left: list[float], looks:
         due = min(left[-1], looks.next)
         state = engine.look(engine.share_of(due * LN10))
         if due == looks.next:
-            looks.look(state[0])
+            looks.look(state.theta)
         if due == left[-1] or looks.converged:
             record.keep(due, state)
         if looks.converged:

@@ -138,7 +138,7 @@ def resume(run: Trajectory, times: ArrayLike, **options: Any) -> Trajectory:
 def _joined_counts(first: Array | None, second: Array | None, shift: float) -> Array | None:
     if first is None or second is None:
         return None
-    return np.concatenate([first, second + [shift, 0.0]])
+    return np.concatenate([first, second + np.array([shift, 0.0])])
 
 
 class StopRules:
