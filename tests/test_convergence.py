@@ -1,0 +1,109 @@
+"""How errors fall: with the step on smooth stretches, with the tolerance through events, and less without locating kinks."""
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import rectilinear as rl
+from rectilinear.events import Kind
+from rectilinear.flow import radau
+from rectilinear.flow.explicit import ExplicitStepper
+
+
+def six_points(width, scale, seed):
+    network = rl.Network(2, (width,))
+    return rl.Problem(rl.datasets.six_points(), network, network.init(scale, seed=seed))
+
+
+def frozen_problem(loss):
+    """Eight neurons in three groups: the smooth stretch between two events."""
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((6, 2)), rng.standard_normal(6)
+    seen = np.stack([x * (rng.random(6) > 0.5)[:, None] for _ in range(3)])
+    return rng.standard_normal((8, 3)) * 0.5, rng.integers(0, 3, 8), seen, np.sign(y) if loss else y, loss
+
+
+@pytest.mark.parametrize(
+    ("loss", "end", "steps"), [(0, 2.0, 4), (1, 8.0, 4), (2, 2.0, 6)], ids=["square", "logistic", "exponential"]
+)
+@pytest.mark.parametrize("l2", [0.0, 0.1])
+def test_collocation_converges_with_order_eight_at_least(loss, end, steps, l2):
+    theta, group, seen, y, loss = frozen_problem(loss)
+    train = np.ones(2)
+
+    def rhs(_, flat):
+        out = np.empty_like(theta)
+        radau.velocity(
+            flat.reshape(theta.shape), group, seen, y, loss, l2, train, out, np.empty((3, 2)), np.empty(6), np.empty(6)
+        )
+        return out.ravel()
+
+    exact = solve_ivp(rhs, (0.0, end), theta.ravel(), method="DOP853", rtol=1e-13, atol=1e-14).y[:, -1]
+    errors = []
+    for count in (steps, 2 * steps):
+        here = theta.copy()
+        for _ in range(count):
+            stages = np.zeros((5, *theta.shape))
+            sizes = np.linalg.norm(here, axis=1)
+            status = radau.collocation_step(
+                here, group, seen, y, loss, l2, train, sizes, 1e-12, end / count, stages, np.empty(6), np.empty((6, 6))
+            )
+            assert status[0] >= 0.0
+            here = here + stages[-1]
+        errors.append(np.abs(here.ravel() - exact).max())
+    assert errors[1] > 2e-14  # still above rounding
+    assert np.log2(errors[0] / errors[1]) > 8.0
+
+
+def test_explicit_steps_are_of_order_eight_and_dense_output_of_order_seven():
+    """y' = y (1 - y) from 0.1, a logistic curve, with steps of fixed length."""
+
+    def exact(t):
+        return 1.0 / (1.0 + 9.0 * np.exp(-t))
+
+    ends, inside = [], []
+    for steps in (4, 8):
+        stepper = ExplicitStepper(
+            lambda y, out: np.copyto(out, y * (1 - y)), np.array([0.1]), 0.0, 1e6, lambda a, b: np.ones(1), lambda: 0.0
+        )
+        errors = []
+        for _ in range(steps):
+            stepper.step_size = 6.0 / steps
+            assert stepper.step(100.0)
+            stepper.prepare_dense()
+            middle = stepper.t + 0.37 * stepper.h
+            errors.append(abs(stepper.dense(middle)[0] - exact(middle)))
+            stepper.accept()
+        inside.append(max(errors))
+        ends.append(abs(stepper.y[0] - exact(6.0)))
+    assert np.log2(ends[0] / ends[1]) > 7.0
+    assert np.log2(inside[0] / inside[1]) > 6.0
+
+
+def test_errors_fall_with_the_tolerance_through_crossings_and_holds():
+    problem, times = six_points(width=8, scale=0.5, seed=1), [10.0, 60.0, 150.0]
+    exact = rl.simulate(problem, times, rtol=1e-13, method="kinks")
+    assert exact.events.count(Kind.PIN) > 2
+    assert exact.events.count(Kind.CROSS) > 2
+    for rtol in (1e-4, 1e-6, 1e-8, 1e-10):
+        run = rl.simulate(problem, times, rtol=rtol, method="kinks")
+        np.testing.assert_allclose(run.weights[0], exact.weights[0], rtol=0, atol=100 * rtol)
+        assert len(run.events) == len(exact.events)
+        np.testing.assert_allclose(run.events.time, exact.events.time, rtol=1e3 * rtol)
+
+
+def test_steps_over_kinks_that_are_not_located_lose_the_order():
+    """Crossings only: locating kinks keeps errors at the tolerance, smooth steps do not."""
+    rng = np.random.default_rng(7)
+    x, network = rng.standard_normal((12, 3)), rl.Network(3, (6,), alpha=0.5)
+    weights = rng.standard_normal((6, 3)), rng.choice([-1.0, 1.0], (1, 6)) * rng.uniform(0.5, 1.0, (1, 6))
+    problem = rl.Problem(rl.Dataset(x, rng.standard_normal(12)), network, weights)
+    exact = rl.simulate(problem, [3.0], rtol=1e-13, method="kinks")
+    assert exact.events.count(Kind.CROSS) == len(exact.events) > 3
+    errors, rejected = {}, {}
+    for method in ("kinks", "smooth"):
+        run = rl.simulate(problem, [3.0], rtol=1e-10, method=method)
+        errors[method] = np.abs(run.final[0] - exact.final[0]).max()
+        rejected[method] = run.statistics["rejected"] / run.statistics["steps"]
+    assert errors["kinks"] < 1e-10 < 100 * 1e-10 < errors["smooth"] < 1e-4
+    assert rejected["kinks"] < 0.2 < rejected["smooth"]

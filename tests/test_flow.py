@@ -1,0 +1,324 @@
+"""simulate, resume and descend: refusals, statuses, budgets, what is kept, and deeper networks."""
+
+from dataclasses import fields
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import rectilinear as rl
+from rectilinear.events import Events, Kind
+from rectilinear.flow import kink_engine, radau, watch
+
+ENGINES = {
+    "kinks": {"method": "kinks", "early_phase": False},
+    "smooth": {"method": "smooth", "early_phase": False},
+    "early": {"method": "kinks"},
+}
+
+
+def six_points(width=12, scale=0.1, seed=0, **settings):
+    network = rl.Network(2, (width,), **settings)
+    return rl.Problem(rl.datasets.six_points(), network, network.init(scale, seed=seed))
+
+
+def deep(widths=(4, 3), **settings):
+    rng = np.random.default_rng(0)
+    network = rl.Network(2, widths, **settings)
+    return rl.Problem(rl.Dataset(rng.standard_normal((7, 2)), rng.standard_normal(7)), network, network.init(2.0, seed=1))
+
+
+# ---------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"rtol": 1e-14}, "rtol must lie between 1e-13 and 0.01, found 1e-14."),
+        ({"rtol": 0.5}, "rtol must lie between 1e-13 and 0.01, found 0.5."),
+        ({"rtol": float("nan")}, "rtol must lie between 1e-13 and 0.01, found nan."),
+        ({"method": "euler"}, "method must be auto or one of kinks, smooth, found 'euler'."),
+        ({"max_steps": 0}, "max_steps must be positive, or None for no limit, found 0."),
+        ({"max_seconds": -1.0}, "max_seconds must be positive, or None for no limit, found -1.0."),
+        ({"max_seconds": float("nan")}, "max_seconds must be positive, or None for no limit, found nan."),
+        ({"stop_gradient": -1.0}, "stop_gradient and stop_loss must be numbers >= 0, found -1.0 and 0.0."),
+        ({"stop_loss": float("nan")}, "stop_gradient and stop_loss must be numbers >= 0, found 0.0 and nan."),
+        ({"times": None}, "simulate needs times, log10_times or until; say how far to go."),
+        (
+            {"times": [1.0, 0.5]},
+            "times must be finite, not negative and strictly rising, found [1.  0.5]; sort them and drop repeats.",
+        ),
+        (
+            {"log10_times": [1.0]},
+            "log10_times and until cannot be mixed with times, method, stop_gradient or stop_loss; drop those.",
+        ),
+    ],
+)
+def test_simulate_refuses(options, sentence):
+    with pytest.raises(rl.InputError) as refusal:
+        rl.simulate(six_points(), **{"times": [1.0], **options})
+    assert str(refusal.value) == sentence
+
+
+def test_kinks_are_followed_in_two_layers_only():
+    with pytest.raises(rl.InputError) as refusal:
+        rl.simulate(deep(), [1.0], method="kinks")
+    assert str(refusal.value) == "method 'kinks' needs a two-layer network, found 3 layers; use 'smooth'."
+
+
+@pytest.mark.parametrize("margin", [-800.0, -1e5])
+def test_a_start_beyond_the_range_of_the_exponential_loss_is_refused(margin):
+    problem = rl.Problem(rl.Dataset([[1.0]], [1.0]), rl.Network(1, (1,)), ([[1.0]], [[margin]]), "exponential")
+    with pytest.raises(
+        rl.FlowError, match=r"the gradient must be finite at the start, found a margin of .*; start from smaller"
+    ):
+        rl.simulate(problem, [1.0])
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"learning_rate": 0.0}, "learning_rate must be a positive number, found 0.0."),
+        ({"learning_rate": float("inf")}, "learning_rate must be a positive number, found inf."),
+        ({"steps": 0}, "steps must be a positive whole number, found 0."),
+        ({"steps": 2.5}, "steps must be a positive whole number, found 2.5."),
+        ({"record_every": 0}, "record_every must be a positive whole number, found 0."),
+        ({"max_seconds": 0.0}, "max_seconds must be positive, or None for no limit, found 0.0."),
+    ],
+)
+def test_descend_refuses(options, sentence):
+    with pytest.raises(rl.InputError) as refusal:
+        rl.descend(six_points(), **{"learning_rate": 0.1, "steps": 3, **options})
+    assert str(refusal.value) == sentence
+
+
+# ---------------------------------------------------------------- why a run ends, and what it keeps
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_run_that_reaches_its_end_has_every_time(engine):
+    problem, times = six_points(scale=1e-6), [0.0, 1e-3, 1.0, 1.0 + 1e-9, 7.0]
+    run = rl.simulate(problem, times, **ENGINES[engine])
+    assert run.status is rl.Status.FINISHED
+    np.testing.assert_array_equal(run.times, times)
+    for start, layer in zip(problem.weights, run.weights, strict=True):
+        np.testing.assert_allclose(layer[0], start, rtol=1e-13)
+    expected = [problem.data_loss(run.weights_at(k)) for k in range(5)]
+    np.testing.assert_allclose(run.loss, expected, rtol=1e-13)
+    assert np.abs(run.weights[0][3] - run.weights[0][2]).max() <= 1e-8 * np.abs(run.weights[0][2]).max()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("rule", "status"),
+    [
+        ({"stop_loss": 0.3}, rl.Status.LOSS_REACHED),
+        ({"stop_gradient": 0.06}, rl.Status.STATIONARY),
+        ({"max_steps": 3}, rl.Status.OUT_OF_STEPS),
+        ({"max_seconds": 1e-9}, rl.Status.OUT_OF_SECONDS),
+    ],
+    ids=["loss", "gradient", "steps", "seconds"],
+)
+def test_a_run_that_stops_early_keeps_its_last_state(engine, rule, status):
+    """What is kept agrees with the run that went on, and is resumed as if it had."""
+    network = rl.Network(2, (4,))
+    weights = network.init(1e-6, seed=0) if engine == "early" else network.init(0.5, seed=0)
+    problem = rl.Problem(rl.Dataset([[1.0, 0.0], [-1.0, 2.0]], [1.0, 1.0]), network, weights)
+    run = rl.simulate(problem, [0.0, 200.0], **rule, **ENGINES[engine])
+    assert run.status is status
+    assert run.times[0] == 0.0
+    assert 0.0 < run.times[-1] < 200.0
+    if status is rl.Status.LOSS_REACHED:
+        assert run.loss[-1] < 0.3
+    if status is rl.Status.STATIONARY:
+        assert np.sqrt(sum(np.sum(g**2) for g in problem.gradient(run.final))) < 0.06
+    whole = rl.simulate(problem, run.times, **ENGINES[engine])
+    for mine, other in zip(run.final, whole.final, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=0, atol=1e-7 * np.abs(other).max())
+
+
+@pytest.mark.parametrize("loss", ["square", "logistic"])
+def test_stop_loss_looks_at_the_loss_without_regularisation(loss):
+    network = rl.Network(2, (4,))
+    data = rl.Dataset([[1.0, 0.0], [-1.0, 2.0]], [1.0, 1.0])
+    problem = rl.Problem(data, network, network.init(0.5, seed=0), loss, l2=0.01)
+    for method in ("kinks", "smooth"):
+        run = rl.simulate(problem, [500.0], stop_loss=0.2, method=method)
+        assert run.status is rl.Status.LOSS_REACHED
+        assert run.loss[-1] < 0.2 < run.objective[-1] + 0.2
+
+
+def interrupting(after):
+    """A progress function that interrupts at its call number `after`."""
+    calls = []
+
+    def progress(fraction, note):
+        calls.append((fraction, note))
+        if len(calls) == after:
+            raise KeyboardInterrupt
+
+    return progress, calls
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_interrupted_run_returns_what_there_is(monkeypatch, engine):
+    monkeypatch.setattr(watch, "REPORT_EVERY", -1.0)  # report at every step
+    progress, calls = interrupting(after=6)
+    run = rl.simulate(six_points(scale=1e-6), [0.0, 1e-3, 300.0], progress=progress, **ENGINES[engine])
+    assert run.status is rl.Status.INTERRUPTED
+    assert run.times[-1] < 300.0
+    assert run.audit.energy_residual < 1e-6
+    fractions = [fraction for fraction, _ in calls]
+    assert fractions == sorted(fractions)
+    assert 0.0 <= fractions[0] <= fractions[-1] < 1.0
+    assert calls[0][1] == "t = 0"
+
+
+def test_an_interrupted_run_can_be_resumed(monkeypatch):
+    monkeypatch.setattr(watch, "REPORT_EVERY", -1.0)
+    problem = six_points()
+    part = rl.simulate(problem, [0.0, 300.0], progress=interrupting(after=60)[0], method="kinks")
+    assert part.events.count(Kind.PIN) > 0
+    joined, whole = rl.resume(part, [300.0], method="kinks"), rl.simulate(problem, [300.0], method="kinks")
+    assert joined.status is rl.Status.FINISHED
+    assert joined.problem is problem
+    np.testing.assert_array_equal(joined.times, [0.0, part.times[-1], 300.0])
+    np.testing.assert_allclose(joined.final[0], whole.final[0], rtol=0, atol=1e-7)
+    assert joined.audit.balance_drift < 1e-9
+    assert (np.diff(joined.events.time) >= 0).all()
+    with pytest.raises(rl.InputError) as refusal:
+        rl.resume(joined, [299.0])
+    assert str(refusal.value) == "times to resume at must lie after the run's last one, 300, found 299."
+
+
+def test_a_run_without_a_possible_step_is_stuck_and_keeps_what_there_is(monkeypatch):
+    """Newton's iteration fails at every length from the tenth step on."""
+    calls = []
+
+    def failing(*arguments):
+        calls.append(1)
+        return radau.collocation_step(*arguments) if len(calls) < 10 else (-1.0, 1, 0.0, 1.0)
+
+    monkeypatch.setattr(kink_engine, "collocation_step", failing)
+    run = rl.simulate(six_points(), [0.0, 300.0], method="kinks")
+    assert run.status is rl.Status.STUCK
+    assert 0.0 < run.times[-1] < 300.0
+    assert run.audit.energy_residual < 1e-9
+
+
+def test_a_step_too_long_for_newton_or_for_the_tolerance_says_so():
+    theta, seen, y = np.array([[1.0, 2.0]]), np.array([[[3.0]]]), np.array([50.0])
+    arguments = (theta, np.zeros(1, dtype=np.intp), seen, y, 0, 0.0, np.ones(2), np.ones(1), 1e-9)
+    outcomes = {}
+    for h in (1e-4, 1e-2, 10.0):
+        outcomes[h] = radau.collocation_step(*arguments, h, np.zeros((5, 1, 2)), np.empty(6), np.empty((6, 1)))[0]
+    assert 0.0 <= outcomes[1e-4] < 1.0
+    assert outcomes[1e-2] > 1.0 or outcomes[1e-2] == -1.0
+    assert outcomes[10.0] == -1.0 or outcomes[10.0] > 1.0
+
+
+def test_gradient_descent_that_diverges_says_so():
+    run = rl.descend(six_points(scale=1.0), learning_rate=100.0, steps=50, record_every=10)
+    assert run.status is rl.Status.DIVERGED
+    assert np.isfinite(run.weights[0]).all()
+
+
+def test_gradient_descent_interrupted_or_out_of_time_returns_what_there_is(monkeypatch):
+    monkeypatch.setattr(watch, "REPORT_EVERY", -1.0)
+    run = rl.descend(six_points(), 0.1, 100, record_every=2, progress=interrupting(after=5)[0])
+    assert run.status is rl.Status.INTERRUPTED
+    np.testing.assert_allclose(run.times, [0.0, 0.2, 0.4, 0.5])
+    run = rl.descend(six_points(), 0.1, 100, max_seconds=1e-9)
+    assert run.status is rl.Status.OUT_OF_SECONDS
+    assert len(run) >= 1
+
+
+def test_gradient_descent_is_the_plain_loop():
+    problem = six_points(width=5, alpha=0.1)
+    run = rl.descend(problem, learning_rate=0.05, steps=12, record_every=4)
+    assert run.statistics["gradients"] == 12
+    weights = problem.weights
+    for step in range(1, 13):
+        weights = tuple(w - 0.05 * g for w, g in zip(weights, problem.gradient(weights), strict=True))
+        if step % 4 == 0:
+            for mine, theirs in zip(weights, run.weights_at(step // 4), strict=True):
+                np.testing.assert_allclose(theirs, mine, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(run.times, [0.0, 0.2, 0.4, 0.6])
+
+
+# ---------------------------------------------------------------- the run does not depend on how it is asked for
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_saved_times_do_not_change_the_run(engine):
+    problem = six_points(scale=1e-6 if engine == "early" else 0.1)
+    many = rl.simulate(problem, np.linspace(0.0, 60.0, 601), **ENGINES[engine])
+    few = rl.simulate(problem, [60.0], **ENGINES[engine])
+    np.testing.assert_array_equal(many.final[0], few.final[0])
+    assert (np.diff(many.loss) <= 1e-13 * many.loss[0]).all()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_same_call_gives_the_same_numbers(engine):
+    first, second = (rl.simulate(six_points(), [0.0, 50.0], **ENGINES[engine]) for _ in range(2))
+    for mine, other in zip(first.weights, second.weights, strict=True):
+        np.testing.assert_array_equal(mine, other)
+
+
+def test_states_between_steps_are_as_good_as_those_at_their_ends():
+    """Dense output within one step against runs that end there."""
+    problem, times = six_points(width=6), np.linspace(20.0, 40.0, 9)
+    run = rl.simulate(problem, times, method="kinks", rtol=1e-8)
+    for k, t in enumerate(times):
+        ending = rl.simulate(problem, [t], method="kinks", rtol=1e-12)
+        np.testing.assert_allclose(run.weights[0][k], ending.final[0], rtol=0, atol=100 * 1e-8)
+
+
+def test_events_of_a_run_survive_saving(tmp_path):
+    run = rl.simulate(six_points(), [0.0, 100.0], method="kinks")
+    again = rl.load(run.save(tmp_path / "run.nc"))
+    assert len(again.events) == len(run.events) > 0
+    for entry in fields(Events):
+        np.testing.assert_array_equal(getattr(again.events, entry.name), getattr(run.events, entry.name))
+    assert again.events.certified
+    assert repr(again) == repr(run)
+
+
+def test_auto_follows_kinks_for_few_samples_and_steps_smoothly_for_many(monkeypatch):
+    assert rl.simulate(six_points(), [0.1]).provenance["method"] == "kink-exact"
+    assert rl.simulate(deep(), [0.1]).provenance["method"] == "smooth"
+    monkeypatch.setattr(import_module("rectilinear.flow.simulate"), "FEW_SAMPLES", 5)
+    assert rl.simulate(six_points(), [0.1]).provenance["method"] == "smooth"
+    assert rl.simulate(six_points(), [0.1], method="kinks").provenance["method"] == "kink-exact"
+
+
+# ---------------------------------------------------------------- deeper networks
+
+
+@pytest.mark.parametrize("setting", [{}, {"alpha": 0.3}, {"bias": True}, {"trainable": (True, False, True)}])
+def test_deep_runs_agree_with_fine_descent_and_conserve_balance(setting):
+    problem = deep(**setting)
+    run = rl.simulate(problem, [0.5, 1.0])
+    fine = rl.descend(problem, 1e-3, 1000, record_every=500)
+    for layer, other in zip(run.weights, fine.weights, strict=True):
+        np.testing.assert_allclose(layer, other[1:], rtol=0, atol=5e-3 * np.abs(other).max())
+    assert run.audit.loss_rise == 0.0
+    assert run.audit.balance_drift is None or run.audit.balance_drift < 1e-4  # rtol is 1e-5
+    assert (
+        run.audit.energy_residual < 1e-2
+    )  # where neurons slide, the gradient on either side exceeds the speed of the slide
+    assert run.events is None
+
+
+def test_deep_linear_network_follows_its_scalar_equation():
+    """One neuron a layer, equal weights v: v' = v^2 (y - v^3) for x = 1; the time to reach v has a closed form."""
+    start = 0.3
+    network = rl.Network(1, (1, 1), alpha=1.0)
+    problem = rl.Problem(rl.Dataset([[1.0]], [1.0]), network, ([[start]], [[start]], [[start]]))
+
+    def clock(v):
+        return -1 / v + np.log((1 + v + v**2) / (1 - v) ** 2) / 6 - np.arctan((2 * v + 1) / np.sqrt(3)) / np.sqrt(3)
+
+    run = rl.simulate(problem, [1.0, 2.0, 3.0], rtol=1e-10)
+    for layer in run.weights:
+        np.testing.assert_allclose(clock(layer[:, 0, 0]) - clock(start), run.times, rtol=1e-8)
