@@ -11,16 +11,17 @@ import rectilinear as rl
 from rectilinear.theorems.small_neurons import PullField, SmallNeuron, settle_all
 
 STEP = 5e-4
+FINE_STEP = 2e-5
 STEP_ERROR = 0.02  # relative error of explicit steps of that size, chatter on kinks included
 
 
-def small_steps(data: rl.Dataset, alpha: float, w: np.ndarray, a: float, duration: float) -> tuple[np.ndarray, float]:
+def small_steps(data: rl.Dataset, alpha: float, w: np.ndarray, a: float, duration: float, step: float) -> np.ndarray:
     """The neuron (w, a) by plain gradient steps in the field of the labels."""
-    for _ in range(round(duration / STEP)):
+    for _ in range(round(duration / step)):
         slopes = np.where(data.x @ w > 0, 1.0, alpha)
         g = (slopes * data.y) @ data.x / data.samples
-        w, a = w + STEP * a * g, a + STEP * float(g @ w)
-    return w, a
+        w, a = w + step * a * g, a + step * float(g @ w)
+    return np.append(w, a)
 
 
 @settings(max_examples=40, deadline=None)
@@ -34,9 +35,14 @@ def test_exact_paths_against_small_steps(seed: int, inputs: int, mirrored: bool,
     field = PullField.of(data, data.y, alpha)
     neuron = SmallNeuron.at(w, a, field.normals)
     neuron.advance(field, 3.0)
-    stepped, stepped_a = small_steps(data, alpha, w, a, 3.0)
-    size = np.linalg.norm(stepped) + abs(stepped_a)
-    assert np.linalg.norm(neuron.w - stepped) + abs(neuron.a - stepped_a) < STEP_ERROR * size
+    exact = np.append(neuron.w, neuron.a)
+    error = np.inf
+    for step in (STEP, FINE_STEP):  # a neuron that slides past w = 0 needs the finer one
+        stepped = small_steps(data, alpha, w, a, 3.0, step)
+        error = min(error, float(np.linalg.norm(exact - stepped) / np.linalg.norm(stepped)))
+        if error < STEP_ERROR:
+            break
+    assert error < STEP_ERROR
 
 
 @settings(max_examples=60, deadline=None)
