@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 import rectilinear as rl
-from rectilinear.plots.style import colour, panels, paper
+from rectilinear.plots.style import colour, legend_beside, panels, paper
 from rectilinear.theorems import predict
 
 from . import ours
@@ -153,12 +153,12 @@ def _of(rows: list[dict[str, Any]], solver: str) -> dict[str, Any]:
 
 @paper
 def work_precision_figure(us: list[dict[str, Any]], others: list[dict[str, Any]]) -> Figure:
-    """Error of the final weights against seconds."""
+    """Error of the loss curve against seconds."""
     figure, (ax,) = panels(6.4, 3.6)
-    curve = [(entry["seconds"], entry["weight_error"]) for entry in us]
+    curve = [(entry["seconds"], entry["loss_error"]) for entry in us]
     ax.plot(*zip(*curve, strict=True), "o-", color=colour(0), label=ours.NAME)
     for k, entry in enumerate(others, 1):
-        ax.plot(entry["seconds"], entry["weight_error"], "s", color=colour(k), label=entry["solver"])
-    ax.set(xscale="log", yscale="log", xlabel="seconds", ylabel="error of the final weights")
-    ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.02))
+        ax.plot(entry["seconds"], entry["loss_error"], "s", color=colour(k), label=entry["solver"])
+    ax.set(xscale="log", yscale="log", xlabel="seconds", ylabel="largest error of the loss")
+    legend_beside(ax)
     return figure

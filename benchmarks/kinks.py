@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import rectilinear as rl
-from rectilinear.plots.style import colour, legend_beside, panels, paper
+from rectilinear.plots.style import NEUTRAL, colour, legend_beside, panels, paper
 
 from . import ours
 from .attempts import REPEATS, Array, Attempt, Solve, best, loss_error, weight_error
@@ -176,7 +176,9 @@ def work_precision_figure(curves: dict[str, list[dict[str, Any]]], cap: float) -
         below.set(xlabel="gradient evaluations")
         for ax in (above, below):
             ax.set(xscale="log", yscale="log", ylabel="error of the final weights" if k == 0 else None)
-    legend_beside(axes[len(curves) - 1])
+    corner = axes[len(curves) - 1]
+    corner.plot([], [], "X", color=NEUTRAL, label="stalled")
+    legend_beside(corner)
     return figure
 
 
