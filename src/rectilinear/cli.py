@@ -184,10 +184,10 @@ def datasets_command(as_json: bool) -> None:
 @click.option("--quiet", is_flag=True, help="Print nothing.")
 def reproduce_command(names: tuple[str, ...], full: bool, out: Path, as_json: bool, quiet: bool) -> None:
     """Check what the papers state, claim by claim, or the named claims only; write figures, numbers and report.html."""
-    from .reproduce import Announcer, named_claims, reproduce
+    from .reproduce import CLAIMS, Announcer, reproduce
 
     with Announcer(silent=quiet or as_json) as announce:
-        ledger = reproduce(named_claims(names), out, full, announce)
+        ledger = reproduce(CLAIMS, out, full, names, announce)
     if as_json:
         click.echo(ledger.to_json())
     elif not quiet:

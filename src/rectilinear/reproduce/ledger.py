@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ..errors import FileError
+from ..errors import FileError, InputError
 from .claim import Claim, Evidence, Measurement, Verdict
 
 Progress = Callable[["Entry | None", Claim, int, int], None]  # (entry once done, claim, its number, of how many)
@@ -111,29 +111,38 @@ class Ledger:
         )
 
 
-def reproduce(claims: Sequence[Claim], out: Path, full: bool = False, progress: Progress | None = None) -> Ledger:
-    """Check the claims and write ledger.json, figures (PNG and PDF), numbers (netCDF) and report.html into `out`.
+def reproduce(
+    claims: Sequence[Claim], out: Path, full: bool = False, names: Sequence[str] = (), progress: Progress | None = None
+) -> Ledger:
+    """Check the claims, or those with these names, and write ledger.json, figures (PNG and PDF), numbers (netCDF) and report.html.
 
-    What was measured is kept in `out`/claims: an interrupted run goes on where it was, and claims are measured again only
-    when the package or the size changed. A check that raises becomes a row with the verdict `failed` and is not kept.
+    What was measured is kept in `out`/claims: an interrupted run goes on where it was, claims that are not named are shown as
+    they were kept, and all are measured again when the package or the size changed. A check that raises becomes a row with the
+    verdict `failed` and is not kept.
     """
     from .page import report
 
+    chosen = _chosen(claims, names)
     store = Store(out, full)
-    entries = []
-    for number, claim in enumerate(claims, 1):
-        entry = store.kept(claim)
-        if entry is None:
+    entries = {claim.name: entry for claim in claims if (entry := store.kept(claim)) is not None}
+    for number, claim in enumerate(chosen, 1):
+        if claim.name not in entries:
             if progress:
-                progress(None, claim, number, len(claims))
-            entry = _measure(claim, store)
+                progress(None, claim, number, len(chosen))
+            entries[claim.name] = _measure(claim, store)
         if progress:
-            progress(entry, claim, number, len(claims))
-        entries.append(entry)
-    ledger = Ledger(tuple(entries), full)
+            progress(entries[claim.name], claim, number, len(chosen))
+    ledger = Ledger(tuple(entries[claim.name] for claim in claims if claim.name in entries), full)
     store.write("ledger.json", ledger.to_json())
     store.write("report.html", report(ledger, out))
     return ledger
+
+
+def _chosen(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
+    known = [claim.name for claim in claims]
+    if unknown := [name for name in names if name not in known]:
+        raise InputError(f"names must be among {', '.join(known)}, found {', '.join(unknown)}.")
+    return [claim for claim in claims if not names or claim.name in names]
 
 
 def _measure(claim: Claim, store: Store) -> Entry:

@@ -45,7 +45,9 @@ def check_limit(full: bool) -> Evidence:
         measurements=(
             at_most("W/|W| against uw₊ᵀ + zw₋ᵀ at t = 10^1000000, largest distance", first[:, -1].max(), 0.01),
             at_most("|u|² = 1/(|w₊|(|w₊|+|w₋|)) and |z|² likewise, largest relative error", norms[:, -1].max(), 1e-4),
-            at_most("largest 1 − cos of a neuron to its class's max-margin direction", max(row[-1].angle for row in found), 1e-4),
+            at_most(
+                "largest 1 − cos of a neuron to its class's max-margin direction", max(row[-1].angle for row in found), 1e-4
+            ),
             between("exponent with which the distance falls as a power of ln t", rate, -1.1, -0.45),
             noted("distance at t = 100, median", np.median(first[:, 1])),
         ),
@@ -90,7 +92,10 @@ def check_large_start(full: bool) -> Evidence:
     ends = {scale: distances(data, scale, seed=0)[-1] for scale in (1e-3, 1.0, 10.0)}
     return Evidence(
         measurements=(
-            *(at_most(f"weights of norm {scale:g}: W/|W| against the limit", end.first, 0.01) for scale, end in ends.items()),
+            *(
+                at_most(f"weights of norm {scale:g}: W/|W| against the limit", end.first, 0.01)
+                for scale, end in ends.items()
+            ),
             noted("weights of norm 10: largest 1 − cos of a single neuron to its direction", ends[10.0].angle),
         ),
         settings={"samples": 12, "inputs": 4, "width": WIDTH, "seed": 0},

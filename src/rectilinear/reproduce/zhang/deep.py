@@ -1,8 +1,7 @@
-"""Section 4.2 and Appendix F: low-rank weights of deep networks, how they form and how they are kept."""
+"""Section 4.2: how deep networks come to low-rank weights (Figure 3, Eq. 40)."""
 
 from __future__ import annotations
 
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,14 +9,13 @@ from numpy.typing import NDArray
 
 from ... import datasets
 from ...dataset import Dataset
-from ...flow import descend, simulate
+from ...flow import descend
 from ...network import Network, Weights
 from ...plots import style
 from ...problem import Problem
-from ...theorems.deep_flow import masked_velocity, structured_velocity
-from ...theorems.deep_structure import aligned_deep_weights, deep_structure
+from ...theorems.deep_structure import deep_structure
 from ...trajectory import Trajectory
-from ..claim import Claim, Evidence, Form, Picture, Verdict, at_least, at_most, noted
+from ..claim import Claim, Evidence, Picture, Verdict, at_least, at_most, noted
 from ..papers import ZHANG
 
 if TYPE_CHECKING:
@@ -25,8 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
-ROUNDING = 1e-12
 FITTED = 1e-4  # share of the first loss that is left when a run counts as done
 DEPTHS = (3, 4, 5)
 
@@ -144,11 +142,11 @@ def check_conjecture(full: bool) -> Evidence:
     return Evidence(
         measurements=(
             noted("runs", len(table)),
-            noted("of these, fitted the data", np.sum(fitted)),
-            noted("stayed at half the loss: one half of the network never learned", np.sum(half)),
-            noted("of those, width 5", np.sum(half & (table[:, 1] == 5))),
+            noted("of these, fitted the data", int(fitted.sum())),
+            noted("stayed at half the loss: one half of the network never learned", int(half.sum())),
+            noted("of those, width 5", int(np.sum(half & (table[:, 1] == 5)))),
             noted("gradient norm at the end of those, largest", table[half, 5].max(initial=0.0)),
-            noted("not done by t = 500", np.sum(~fitted & ~half)),
+            noted("not done by t = 500", int(np.sum(~fitted & ~half))),
             at_most("fitted, depth 3, scale 0.05: share of weights off the structure, largest", table[small, 4].max(), 0.05),
             at_most("fitted, all: share of weights off the structure, largest", table[fitted, 4].max(), 0.35),
         ),
@@ -186,7 +184,7 @@ SEARCH_CAPTION = (
 
 
 @style.paper
-def _draw_search(table: Array, fitted: Array, half: Array) -> Figure:
+def _draw_search(table: Array, fitted: Mask, half: Mask) -> Figure:
     figure, (ax,) = style.panels(5.2, 3.2)
     shown = np.where(fitted, 0.0, np.where(half, 1.0, 2.0))
     offsets = np.random.default_rng(0).uniform(-0.25, 0.25, len(table))
@@ -199,112 +197,6 @@ def _draw_search(table: Array, fitted: Array, half: Array) -> Figure:
     ax.set_xticks((0, 1, 2), ("fitted", "half the loss", "not done"))
     style.legend_beside(ax)
     return figure
-
-
-def _on_structure(depth: int, alpha: float = 0.0, u: float = 0.8) -> Problem:
-    data = datasets.linear_teacher(inputs=4, pairs=30, seed=depth)
-    network = Network(4, (6,) * (depth - 1), alpha)
-    return Problem(data, network, aligned_deep_weights(network, np.array([1.0, -0.5, 0.3, 0.8]), u, seed=depth))
-
-
-def check_function(full: bool) -> Evidence:
-    errors = []
-    for depth in (2, *DEPTHS):
-        problem = _on_structure(depth)
-        structure = deep_structure(problem.weights)
-        x = np.random.default_rng(0).standard_normal((50, 4))
-        product = list(accumulate(problem.weights, lambda below, layer: layer @ below))[-1][0]
-        output = problem.network.output(problem.weights, x)
-        errors += [
-            np.abs(output - x @ product / 2.0).max(),
-            np.abs(output - (structure.u / np.sqrt(2.0)) ** depth * (x @ structure.r)).max(),
-        ]
-    return Evidence(
-        measurements=(at_most("f against ½·W_L…W₁x and (u/√2)^L r·x, largest error", max(errors), ROUNDING),),
-        settings={"layers": [2, *DEPTHS], "inputs": 4, "width": 6},
-    )
-
-
-def _relative(found: Weights, exact: Weights) -> float:
-    return float(max(np.abs(a - b).max() / np.abs(b).max() for a, b in zip(found, exact, strict=True)))
-
-
-def check_products(full: bool) -> Evidence:
-    unmasked, masked = [], []
-    for depth in DEPTHS:
-        problem = _on_structure(depth)
-        exact = tuple(-layer for layer in problem.gradient(problem.weights))
-        masked.append(_relative(masked_velocity(problem.data, problem.weights), exact))
-        unmasked.append(_relative(_printed_velocity(problem), exact))
-    return Evidence(
-        measurements=(
-            at_most("Eq. 42 with its limits of products mended, against the gradient", max(unmasked), ROUNDING),
-            at_most(
-                "the same, masked to the two diagonal blocks of intermediate layers", max(masked), ROUNDING, Form.CORRECTED
-            ),
-        ),
-        settings={"layers": list(DEPTHS), "inputs": 4, "width": 6},
-        remark="Besides the mask, the last product must run to l − 1. Eqs. 43 to 45 say the same without either slip.",
-    )
-
-
-def _printed_velocity(problem: Problem) -> Weights:
-    """Eq. 42 without its mask: every layer moved by the product of the others."""
-    weights, data = problem.weights, problem.data
-    above = list(accumulate(weights[:0:-1], np.matmul, initial=np.ones((1, 1))))[::-1]
-    below = list(accumulate(weights, lambda product, layer: layer @ product, initial=np.eye(data.inputs)))
-    error = data.correlation / 2 - below[-1][0] @ data.covariance / 4
-    return tuple(up.T @ (down @ error)[None, :] for up, down in zip(above, below, strict=False))
-
-
-def check_kept(full: bool) -> Evidence:
-    velocities, drifts = [], []
-    for depth in DEPTHS:
-        problem = _on_structure(depth)
-        exact = tuple(-layer for layer in problem.gradient(problem.weights))
-        velocities.append(_relative(structured_velocity(problem, deep_structure(problem.weights)), exact))
-        start = problem.with_weights(tuple(0.5 * layer for layer in problem.weights))
-        run = simulate(start, np.linspace(0.0, 40.0, 21), rtol=1e-9)
-        drifts.append(max(deep_structure(run.weights_at(k)).distance for k in range(len(run))))
-    return Evidence(
-        measurements=(
-            at_most("Eqs. 43 to 45 against the gradient, largest relative error", max(velocities), ROUNDING),
-            at_most("distance from the structure along the runs, largest", max(drifts), 1e-7),
-        ),
-        settings={"layers": list(DEPTHS), "inputs": 4, "width": 6},
-        remark="With σ′(0) = 0: other values move the empty blocks, harmlessly while the loss falls along r.",
-    )
-
-
-def check_deep_equivalence(full: bool) -> Evidence:
-    apart = []
-    for depth in DEPTHS:
-        problem = _on_structure(depth, u=0.5)
-        linear = Network(4, problem.network.widths, alpha=1.0)
-        twin = Problem(problem.data, linear, _linear_twin(problem))
-        times = np.linspace(0.0, 60.0, 25)
-        run, other = simulate(problem, times, rtol=1e-10), simulate(twin, times / 2.0, rtol=1e-10)
-        apart.append(float(np.abs(run.outputs() - other.outputs()).max()))
-    return Evidence(
-        measurements=(
-            at_least(
-                "aligned weights: outputs of ReLU and deep linear network at half the time, distance", max(apart), 0.01
-            ),
-            at_most("the same", max(apart), 1e-6, Form.CORRECTED),
-        ),
-        settings={"layers": list(DEPTHS), "inputs": 4, "width": 6, "norm of the layers": 0.5},
-        remark="On the structure of Eq. 40 it does extend: a deep ReLU network is, for every depth, the deep linear network at "
-        "time t/2 with weights divided by √2. What fails in depth is that random weights need not come to it.",
-    )
-
-
-def _linear_twin(problem: Problem) -> Weights:
-    """Rank-one weights of norm u/sqrt(2) along the same vectors (Eq. 39)."""
-    structure = deep_structure(problem.weights)
-    u = structure.u / np.sqrt(2.0)
-    middle = (np.outer(above, below) for above, below in zip(structure.hidden[1:], structure.hidden[:-1], strict=True))
-    first = np.outer(structure.hidden[0], structure.r)
-    return tuple(u * layer for layer in (first, *middle, structure.hidden[-1][None, :]))
 
 
 CLAIMS = (
@@ -328,42 +220,5 @@ CLAIMS = (
         "(first and last layer) and two (between), positive and negative neurons decoupled.",
         recorded=Verdict.INCONCLUSIVE,
         check=check_conjecture,
-    ),
-    Claim(
-        name="equation_41",
-        title="On the structure a deep network is linear",
-        paper=ZHANG,
-        source="Eq. 41",
-        statement="With the weights of Eq. 40 the network computes (u/√2)^L r·x = ½·W_L…W₁x.",
-        recorded=Verdict.CONFIRMED,
-        check=check_function,
-    ),
-    Claim(
-        name="equation_42",
-        title="The dynamics of low-rank weights as products of layers",
-        paper=ZHANG,
-        source="Eq. 42",
-        statement="On the structure every layer moves by the product of the others with β/2 − W_L…W₁Σ/4, as in a deep linear "
-        "network.",
-        recorded=Verdict.CORRECTED,
-        check=check_products,
-    ),
-    Claim(
-        name="equations_43_45",
-        title="Low-rank weights stay low-rank",
-        paper=ZHANG,
-        source="Eqs. 43 to 45, Appendix F.2 (v3: Proposition 12)",
-        statement="Once formed, the structure is kept: the layers move along it, W₁ along r₁gᵀ and the others along themselves.",
-        recorded=Verdict.CONFIRMED,
-        check=check_kept,
-    ),
-    Claim(
-        name="deep_equivalence",
-        title="Whether the equivalence extends to deep networks",
-        paper=ZHANG,
-        source="Section 4.2, text",
-        statement="The equivalence of Theorem 5 does not extend to deep ReLU networks.",
-        recorded=Verdict.CORRECTED,
-        check=check_deep_equivalence,
     ),
 )

@@ -53,7 +53,7 @@ def boundary_angles(network: Network, weights: Weights) -> Array:
     angles = np.linspace(0.0, 360.0, 72_001)
     radians = np.radians(angles)
     signs = np.sign(network.output(weights, np.stack([np.cos(radians), np.sin(radians)], axis=1)))
-    return angles[1:][signs[1:] != signs[:-1]]
+    return np.asarray(angles[1:][signs[1:] != signs[:-1]])
 
 
 def _nearest(boundaries: Array, data: Dataset) -> float:

@@ -14,7 +14,7 @@ from ...prediction import Prediction
 from ...problem import Problem
 from ...theorems import predict
 from ...trajectory import Trajectory
-from ..claim import Claim, Evidence, Measurement, Picture, Verdict, at_most, between, noted
+from ..claim import Claim, Evidence, Measurement, Picture, Verdict, at_most, between, noted, written
 from ..papers import ZHANG
 
 if TYPE_CHECKING:
@@ -26,17 +26,17 @@ SCALES = (1e-3, 1e-6)
 def check_xor(full: bool) -> Evidence:
     data = datasets.xor()
     network = Network(2, (60,))
-    times = np.linspace(0.0, 60.0, 121)
+    times = np.linspace(0.0, 120.0, 121)
     measurements: list[Measurement] = []
     shown: dict[str, tuple[Trajectory, Prediction]] = {}
     for loss in ("square", "logistic"):
         for scale in SCALES:
             problem = Problem(data, network, network.init(scale, seed=0), loss)
             run, foretold = simulate(problem, times), predict(problem, times)
-            shown[f"{loss} loss, scale {scale:g}"] = run, foretold
+            shown[f"{loss} loss, scale {written(scale)}"] = run, foretold
             error = np.abs(run.loss - foretold.loss).max()
-            measurements.append(at_most(f"{loss} loss, scale {scale:g}: theory against simulation", error, 1e-5))
-    run = shown["square loss, scale 1e-06"][0]
+            measurements.append(at_most(f"{loss} loss, scale {written(scale)}: theory against simulation", error, 1e-5))
+    run = shown[f"square loss, scale {written(SCALES[-1])}"][0]
     rays = run.final[0][np.linalg.norm(run.final[0], axis=1) > 1e-2]
     cosines = np.abs(rays @ data.x.T) / np.outer(np.linalg.norm(rays, axis=1), np.linalg.norm(data.x, axis=1))
     return Evidence(
@@ -67,10 +67,10 @@ def check_orthogonal(full: bool) -> Evidence:
         for scale in SCALES:
             problem = Problem(data, network, network.init(scale, seed=0), loss)
             run, foretold = simulate(problem, times), predict(problem, times)
-            shown[f"{loss} loss, scale {scale:g}"] = run, foretold
+            shown[f"{loss} loss, scale {written(scale)}"] = run, foretold
             error = np.abs(run.loss - foretold.loss).max()
-            measurements.append(at_most(f"{loss} loss, scale {scale:g}: theory against simulation", error, 1e-4))
-    run = shown["square loss, scale 1e-06"][0]
+            measurements.append(at_most(f"{loss} loss, scale {written(scale)}: theory against simulation", error, 1e-4))
+    run = shown[f"square loss, scale {written(SCALES[-1])}"][0]
     return Evidence(
         measurements=(*measurements, at_most("square loss: loss at the end", run.loss[-1], 1e-10), noted("samples", 6)),
         settings={"inputs": 8, "samples": 6, "width": 60, "scales": list(SCALES), "seed": 0},

@@ -162,34 +162,40 @@ def _draw_real(shown: dict[str, list[Trajectory]]) -> Figure:
     return figure
 
 
-def nearly_mirrored(epsilon: float) -> Dataset:
+def nearly_mirrored(epsilon: float, seed: int) -> Dataset:
     """50 inputs and their mirror images moved by epsilon times Gaussian noise, with an odd target."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     half, w, noise = rng.standard_normal((50, 5)), rng.uniform(-0.75, 0.75, 5), rng.standard_normal((50, 5))
     x = np.concatenate([half, -half + epsilon * noise])
     return Dataset(x, x @ w + np.sin(4.0 * x @ w), f"mirrored up to {epsilon:g}")
 
 
 def check_relaxed(full: bool) -> Evidence:
-    epsilons = np.array([0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2, 1.6])
-    gains, distances = [], []
-    for epsilon in epsilons:
-        data = nearly_mirrored(float(epsilon))
-        network = Network(5, (100,))
-        run = descend(Problem(data, network, network.init(1e-2, seed=0)), 0.05, 10_000 if full else 3_000, record_every=500)
-        gains.append(1.0 - run.loss[-1] / regression_loss(data))
-        distances.append(asymmetry(data).distance)
-    gain, distance = np.array(gains), np.array(distances)
+    epsilons = np.array([0.0, 0.1, 0.2, 0.4, 0.8, 1.6])
+    seeds = range(8 if full else 3)
+    gains, distances = np.empty((len(epsilons), len(seeds))), np.empty((len(epsilons), len(seeds)))
+    for i, epsilon in enumerate(epsilons):
+        for seed in seeds:
+            data = nearly_mirrored(float(epsilon), seed)
+            network = Network(5, (100,))
+            run = descend(Problem(data, network, network.init(1e-2, seed)), 0.05, 8_000 if full else 2_000, record_every=500)
+            gains[i, seed] = 1.0 - run.loss[-1] / regression_loss(data)
+            distances[i, seed] = asymmetry(data).distance
+    gain, distance = np.median(gains, axis=1), np.median(distances, axis=1)
     return Evidence(
         measurements=(
             at_most("ε = 0: loss below linear regression, relative", gain[0], 1e-9),
-            at_most("ε = 0.1: the same", gain[2], 0.02),
-            at_least("ε = 0.8: the same", gain[7], 0.1),
+            at_most("ε = 0.1: the same", gain[1], 0.02),
+            at_least("ε = 0.8: the same", gain[4], 0.1),
             noted("distance from symmetry where it first exceeds 5 %", distance[np.argmax(gain > 0.05)]),
         ),
-        settings={"inputs": 5, "samples": 100, "width": 100, "scale": 1e-2, "seed": 0},
-        pictures=(Picture("relaxed_symmetry", RELAXED_CAPTION, _draw_relaxed(distance, gain)),),
-        numbers={"gain": ("epsilon", gain), "distance": ("epsilon", distance), "epsilon": ("epsilon", epsilons)},
+        settings={"inputs": 5, "samples": 100, "width": 100, "scale": 1e-2, "seeds": len(seeds)},
+        pictures=(Picture("relaxed_symmetry", RELAXED_CAPTION, _draw_relaxed(distances, gains)),),
+        numbers={
+            "gain": (("epsilon", "seed"), gains),
+            "distance": (("epsilon", "seed"), distances),
+            "epsilon": ("epsilon", epsilons),
+        },
     )
 
 
@@ -201,9 +207,10 @@ RELAXED_CAPTION = (
 
 
 @style.paper
-def _draw_relaxed(distance: Array, gain: Array) -> Figure:
+def _draw_relaxed(distances: Array, gains: Array) -> Figure:
     figure, (ax,) = style.panels(4.6, 2.9)
-    ax.plot(distance, 100.0 * gain, color=style.colour(0), marker="o", markersize=4)
+    ax.plot(distances, 100.0 * gains, color=style.colour(0), linestyle="", marker="o", markersize=4)
+    ax.plot(np.median(distances, axis=1), 100.0 * np.median(gains, axis=1), color=style.colour(0), linewidth=1.2)
     ax.set(xlabel="distance of the data from symmetry", ylabel="below linear regression (%)", ylim=(0.0, None))
     return figure
 
