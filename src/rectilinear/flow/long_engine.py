@@ -27,10 +27,10 @@ Mask = NDArray[np.bool_]
 LN10 = float(np.log(10.0))
 SAME_SPAN = 1e-12  # singular values of the data below this share of the largest are rounding
 LARGEST_LOG_PULL = 14.0  # ln of a pull that outweighs all live ones; beyond it only its sign matters
-SETTLED, SETTLED_AFTER = (
+SETTLED_FALL, SETTLED_RATIO = (
     1e-3,
-    1e8,
-)  # the loss has settled where ln L falls by less than this over the s of the whole run so far
+    1e6,
+)  # the loss has settled where ln L falls by less than this while s grows by this factor
 BEYOND = 1.1  # how far a known step may be continued to guess another
 AT_REST = 1e-12  # relative change of every neuron over as long as the run has taken; below it the flow has ended
 
@@ -84,6 +84,7 @@ class LongEngine(KinkEngine):
         self._restamp(lambda s: -np.inf)
         self.live = self._seen_samples()
         self.first_log_loss = self._normalised(self.groups.theta, self.live)[1]
+        self.landmark = (0.0, self.first_log_loss)  # s and ln L when ln L last fell by something
 
     # ------------------------------------------------------------------ the rescaled field
 
@@ -187,6 +188,7 @@ class LongEngine(KinkEngine):
         if (seen != self.live).any():  # the fall goes on from the loss of other samples
             self.energy += self._normalised(theta, self.live)[1] - self._normalised(theta, seen)[1]
             self.live = seen
+            self.landmark = (self.t, self._normalised(theta, seen)[1])
         return result
 
     def _restamp(self, log_t: Callable[[float], float]) -> None:
@@ -208,5 +210,10 @@ class LongEngine(KinkEngine):
         return bool(np.max(np.linalg.norm(stages[-1], axis=1) / sizes) * self.t / length < AT_REST)
 
     def settled(self) -> bool:
-        """Whether the loss stays positive although weights still move: then time goes no faster than s."""
-        return self.t > SETTLED_AFTER and self.t * self.energies[-1] < SETTLED
+        """Whether the loss stays positive although weights still move: then time goes no faster than s.
+
+        That is, something has been learned, and ln L has hardly fallen since s was a millionth of what it is.
+        """
+        if self.objective < self.landmark[1] - SETTLED_FALL:
+            self.landmark = (self.t, self.objective)
+        return self.t > SETTLED_RATIO * self.landmark[0] > 0.0

@@ -2,8 +2,8 @@
 
 L counts the *live* samples only, those that some moving neuron sees: the loss of the others does not change, and would hide
 the fall of the rest. Everything is held in the log domain: with S the sum of the live losses the normalised pulls
-q_i = -l'_i / S are ratios of exponentials, and margins of 1e7 neither over- nor underflow. With j_i = df_i/d theta the field is sum_i q_i j_i and its Jacobian is the arrow
-matrices of the neurons minus j C j^T, where
+q_i = -l'_i / S are ratios of exponentials, and margins of 1e7 neither over- nor underflow. With j_i = df_i/d theta the field
+is sum_i q_i j_i and its Jacobian is the arrow matrices of the neurons minus j C j^T, where
 
     C = diag(l''_i / S) - q q^T
 
@@ -30,6 +30,7 @@ NOISE, STAGNANT = (
     1e-12,
     0.3,
 )  # margins of 1e7 carry the rounding of that size: updates this small that stop falling are noise
+FASTEST = 0.03  # rate of convergence of Newton's updates, with its Jacobian frozen, that can be relied on
 PANEL = 4.0  # rise of ln(1/L) over one panel of the integral dt = ds/L; ten Gauss points are exact to rounding there
 NEGLIGIBLE = 40.0  # e^-40 of the integral is rounding
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(10)
@@ -222,8 +223,8 @@ def rescaled_step(
 ) -> tuple[float, int]:
     """Try a step of length h in s from `theta`; the arguments are those of `radau.collocation_step`, neurons in order of groups.
 
-    `live` (samples,) tells which samples count. `log_losses` (6,) gets ln L at the nodes 0, c_1, ..., c_5, where `energies` (6,) gets -d ln L/ds. Returns the estimated
-    error in units of the tolerance (-1 if Newton failed) and the field evaluations.
+    `live` (samples,) tells which samples count. `log_losses` (6,) gets ln L at the nodes 0, c_1, ..., c_5, where `energies`
+    (6,) gets -d ln L/ds. Returns the estimated error in units of the tolerance (-1 if Newton failed) and the field evaluations.
     """
     neurons, width = theta.shape
     samples, kinds = seen.shape[1], EIGENVALUES.shape[0]
@@ -274,8 +275,8 @@ def rescaled_step(
         at_noise = rate > STAGNANT and largest <= NOISE
         if not np.isfinite(largest) or (rate > 0.9 and iteration > 2 and not at_noise):
             return -1.0, evaluations
-        # what is left after this update is about rate/(1 - rate) of it
-        left = largest if previous < 0.0 else largest * min(1.0, rate / max(1e-3, 1.0 - rate))
+        # what is left after this update is about rate/(1 - rate) of it; the first update of a nearly linear step promises too much
+        left = largest if previous < 0.0 else largest * min(1.0, max(rate, FASTEST) / max(1e-3, 1.0 - rate))
         previous = largest
         converged = at_noise or left <= max(NEWTON_TOLERANCE * rtol, ROUNDING)
 
