@@ -27,8 +27,8 @@ class Events:
 
     `line` indexes the data's lines through the origin (-1 where all of them are meant). `velocity_below` and `velocity_above`
     are the speeds of n.w just below and above the kink, for a unit outgoing weight: of one sign for a crossing, pointing at
-    each other for a hold. `multiplier` is the share in [0, 1] of the line's samples that count as active while held (nan
-    elsewhere).
+    each other for a hold. `multiplier` is the share in [0, 1] of the jump from below to above that is taken while held (nan elsewhere):
+    samples along the line's normal count as active with that share, those against it with the rest.
     """
 
     time: Array = field(default_factory=lambda: np.empty(0))

@@ -248,12 +248,15 @@ class EarlyPhase:
         used, energies = np.zeros(len(theta)), np.zeros(len(theta))
         where = np.full(len(theta), -1, dtype=np.intp)
         free = np.flatnonzero((signs != 0).all(axis=1))
-        thetas, patterns, waits, gains, lines = theta[free], signs[free], used[free], energies[free], where[free]
-        events = np.empty((max(64, 4 * self.matters.sum() * len(free)), 5))
-        count = advance_free(
-            thetas, patterns, kinks.x, kinks.line, kinks.lengths, kinks.normals, self.jumps, self.matters, self.pull,
-            kinks.alpha, length, waits, gains, lines, events,
-        )  # fmt: skip
+        room, count = max(64, 4 * int(self.matters.sum()) * len(free)), -1
+        while count < 0:  # once, unless neurons cross a kink many times
+            thetas, patterns, waits, gains, lines = theta[free], signs[free], used[free], energies[free], where[free]
+            events = np.empty((room, 5))
+            count = advance_free(
+                thetas, patterns, kinks.x, kinks.line, kinks.lengths, kinks.normals, self.jumps, self.matters, self.pull,
+                kinks.alpha, length, waits, gains, lines, events,
+            )  # fmt: skip
+            room *= 2
         theta[free], signs[free], used[free], energies[free], where[free] = thetas, patterns, waits, gains, lines
         for n, at, line, below, above in events[:count]:
             self.decisions.note(self.t + at, free[int(n)], int(line), Kind.CROSS, below, above)

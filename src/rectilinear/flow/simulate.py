@@ -117,7 +117,9 @@ def resume(run: Trajectory, times: ArrayLike, **options: Any) -> Trajectory:
     problem, before = run.problem, run.times[-1]
     more = simulate(problem.with_weights(run.final), asked - before, **options)
     joined = tuple(np.concatenate([old, new]) for old, new in zip(run.weights, more.weights, strict=True))
-    all_times, loss = np.concatenate([run.times, more.times + before]), np.concatenate([run.loss, more.loss])
+    later = more.times + before
+    later[: len(asked)] = np.where(more.times == asked[: len(later)] - before, asked[: len(later)], later[: len(asked)])
+    all_times, loss = np.concatenate([run.times, later]), np.concatenate([run.loss, more.loss])
     audit = audit_run(problem, all_times, loss, joined, None)
     residuals = [a.energy_residual for a in (run.audit, more.audit) if a is not None and a.energy_residual is not None]
     counted = {key: run.statistics.get(key, 0) + value for key, value in more.statistics.items()}
