@@ -15,7 +15,7 @@ test: .venv/ready  ## everything CI checks
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest tests/test_kernels.py
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2
 
 test-slow: .venv/ready  ## long studies
 	$(BIN)/pytest -m slow
@@ -23,8 +23,8 @@ test-slow: .venv/ready  ## long studies
 bench: .venv-bench/ready  ## the benchmark tables, against peers in an environment of their own
 	$(BENCH)/python -m benchmarks
 
-docs: .venv/ready  ## run every example of the README
-	$(BIN)/pytest README.md
+docs: .venv/ready  ## run every example of the README and the pages in docs/
+	$(BIN)/pytest README.md docs
 
 .venv/ready: requirements/dev.txt pyproject.toml
 	$(PYTHON) -m venv .venv
