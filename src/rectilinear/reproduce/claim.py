@@ -169,7 +169,7 @@ class Claim:
 
 
 def written(value: float) -> str:
-    """Three digits, but two digits of the difference from a whole number; powers of ten as they are written by hand.
+    """Three digits, below ten two digits of the difference from a whole number; powers of ten as they are written by hand.
 
     >>> written(4.751e-9), written(0.25), written(1.000229), written(1500.4), written(3e6)
     ('4.75·10⁻⁹', '0.25', '1.00023', '1500', '3·10⁶')
@@ -177,7 +177,7 @@ def written(value: float) -> str:
     if 1000 <= abs(value) < 1e6:
         return f"{value:.0f}"
     rounded = float(f"{value:.3g}")
-    if np.isfinite(value) and rounded == round(rounded) and value != rounded and abs(value) < 1000:
+    if np.isfinite(value) and rounded == round(rounded) and value != rounded and abs(value) < 10:
         decimals = 1 - math.floor(math.log10(abs(value - rounded)))
         return f"{value:.{min(decimals, 12)}f}".rstrip("0").rstrip(".")
     mantissa, _, exponent = f"{value:.3g}".partition("e")

@@ -145,7 +145,7 @@ END = 20.0  # rescaled time at which every seed has converged: the loss falls at
 
 
 def check_seeds(full: bool) -> Evidence:
-    data = datasets.sine_teacher(pairs=1000 if full else 100)
+    data = datasets.sine_teacher(pairs=1000 if full else 80)
     network = Network(data.inputs, (WIDTH,), 0.0)
     measured, foretold = [], []
     for seed in range(SEEDS):

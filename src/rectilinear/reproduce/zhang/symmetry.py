@@ -119,7 +119,7 @@ def check_real(full: bool) -> Evidence:
         for chosen in (data, data.symmetrised()):
             network = Network(chosen.inputs, (50,))
             problem = Problem(chosen, network, network.init(1e-3, seed=0))
-            steps = 3000 if full else 800
+            steps = 3000 if full else 500
             run, twin = descend(problem, 0.04, steps, 20), descend(linear_twin(problem), 0.02, steps, 20)
             apart = float(np.abs(run.loss - twin.loss).max() / run.loss[0])
             shown[name] += [run, twin]
