@@ -18,6 +18,9 @@ Indices = NDArray[np.intp]
 QUANTILES = (1.0, 0.98, 0.95, 0.9, 0.8, 0.6)  # shares of the neurons tried as the aligned ones
 WORTHWHILE = 0.5  # of the full product of samples and neurons
 ROUNDING = 1e-12  # added to the sine, so that a sample is never put on a side it only nearly is on
+SLACK = 1.3  # a split made with some room fits the neurons for a while
+SMALLEST_SINE = 1e-6  # 1 - cos^2 knows no smaller angles
+SQUARE_ROUNDING = 1e-15  # of 1 - cos^2
 REFINEMENTS = 3
 
 
@@ -30,6 +33,16 @@ class Split:
     signs: Array  # of the aligned neurons
     near: Indices
     far_sides: Array  # (rows,) sgn(r.x) of the samples that are not near, 0 for the others
+    r: Array
+    sine: float  # the aligned neurons must stay within this of the line
+
+    def fits(self, w: Array) -> bool:
+        """Whether the split is still exact for other neurons w (h, d): the aligned ones are within the angle, on their sides."""
+        aligned = w[self.aligned]
+        along = aligned @ self.r
+        off = np.einsum("hd,hd->h", aligned, aligned) - along * along
+        limit = (self.sine - ROUNDING) ** 2 - SQUARE_ROUNDING
+        return bool((off <= limit * (along * along + np.maximum(off, 0.0))).all() and (along * self.signs > 0.0).all())
 
 
 def split(w: Array, v: Array, units: Array) -> Split | None:
@@ -52,7 +65,7 @@ def split(w: Array, v: Array, units: Array) -> Split | None:
     best, cutoff = WORTHWHILE * count * rows, -1.0
     for share in QUANTILES:
         inside = max(1, int(share * count))
-        sine = ordered_sines[inside - 1] + ROUNDING
+        sine = SLACK * ordered_sines[inside - 1] + SMALLEST_SINE
         cost = (count - inside) * rows + inside * int(np.searchsorted(ordered_heights, sine, side="right"))
         if cost < best:
             best, cutoff = cost, sine
@@ -66,6 +79,8 @@ def split(w: Array, v: Array, units: Array) -> Split | None:
         np.sign(cosines[is_aligned]),
         np.flatnonzero(is_near),
         np.where(is_near, 0.0, np.sign(heights)),
+        r,
+        cutoff,
     )
 
 

@@ -17,6 +17,7 @@ Array = NDArray[np.float64]
 
 THREAD_WORK = 2_000_000  # multiply-adds below which handing work to a second thread costs more than it saves
 ALIGNED_WORK = 200_000  # multiply-adds below which looking for aligned neurons costs more than it saves
+SPLIT_AGE = 40  # evaluations after which a better split is looked for
 DEEP_BLOCK = 512  # samples a pass of the deep field
 
 
@@ -76,6 +77,8 @@ class TwoLayerField:
         self.rows, self.labels, self.mirror_labels, self.mirrored = _folded(problem)
         self.x = np.ascontiguousarray(self.rows[: self.shapes[0][1]].T)
         self.units = self.x / np.linalg.norm(self.x, axis=1)[:, None]
+        self._last_split: aligned.Split | None = None
+        self._split_age = 0
 
     def velocity(self, theta: Array, out: Array) -> float:
         problem = self.problem
@@ -101,7 +104,7 @@ class TwoLayerField:
     def _drive(self, w: Array, a: Array, backward: bool) -> tuple[Array, float]:
         """g_h for each neuron (neurons, inputs), and the mean loss."""
         neurons, inputs = w.shape
-        if w.size * len(self.x) > ALIGNED_WORK and (chosen := aligned.split(w, a @ w, self.units)) is not None:
+        if w.size * len(self.x) > ALIGNED_WORK and (chosen := self._split(w, a)) is not None:
             return self._aligned_drive(chosen, w, a, backward)
         padded_w = kernels.padded(w, kernels.NEURON_TILE, kernels.INPUT_TILE)
         padded_a = np.zeros(len(padded_w))
@@ -131,6 +134,13 @@ class TwoLayerField:
                 summed += part
         samples = self.problem.data.samples
         return drive[:neurons, :inputs] / samples, summed / samples
+
+    def _split(self, w: Array, a: Array) -> aligned.Split | None:
+        """Aligned neurons and the rest; looked for anew when the last split no longer fits, and now and then to profit from more."""
+        self._split_age += 1
+        if self._last_split is None or self._split_age > SPLIT_AGE or not self._last_split.fits(w):
+            self._last_split, self._split_age = aligned.split(w, a @ w, self.units), 0
+        return self._last_split
 
     def _aligned_drive(self, chosen: aligned.Split, w: Array, a: Array, backward: bool) -> tuple[Array, float]:
         """The same as `_drive`, for neurons most of which point along one line."""
