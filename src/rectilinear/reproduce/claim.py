@@ -174,9 +174,9 @@ def written(value: float) -> str:
     >>> written(4.751e-9), written(0.25), written(1.000229), written(1500.4), written(3e6)
     ('4.75·10⁻⁹', '0.25', '1.00023', '1500', '3·10⁶')
     """
-    if 1000 <= abs(value) < 1e6:
-        return f"{value:.0f}"
     rounded = float(f"{value:.3g}")
+    if 1000 <= abs(rounded) < 1e6:
+        return f"{value:.0f}"
     if np.isfinite(value) and rounded == round(rounded) and value != rounded and abs(value) < 10:
         decimals = 1 - math.floor(math.log10(abs(value - rounded)))
         return f"{value:.{min(decimals, 12)}f}".rstrip("0").rstrip(".")
