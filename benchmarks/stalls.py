@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 
 import rectilinear as rl
 from rectilinear.plots.style import colour, panels, paper
@@ -15,7 +14,7 @@ from . import ours
 from .attempts import Attempt, weight_error
 from .peers import sundials
 from .random_problems import random_problem
-from .report import Report, console, short
+from .report import Report, short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,14 +25,21 @@ OUR_CAP = 60.0
 PEER_RTOL = 1e-6  # looser than ours, as tighter runs stall sooner
 PEER_STEPS = 2_000  # counted in steps, so that it does not depend on the machine; runs that finish take a few hundred
 PEER_CAP = 30.0
+NEWS_EVERY = 10
 ERROR_PROMISED, DRIFT_PROMISED = 1e-6, 1e-9
 
 
 def run(folder: Path, problems: int) -> dict[str, Any]:
     """Solve all problems by us, by us a hundred times tighter, and by CVODE."""
     report = Report("stalls", folder)
-    with Progress(*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn(), console=console) as bar:
-        rows = [row_of(seed) for seed in bar.track(range(problems), description="random problems")]
+    rows = []
+    for seed in range(problems):
+        rows.append(row_of(seed))
+        if len(rows) % NEWS_EVERY == 0:
+            found = summary(rows)
+            report.note(
+                f"{len(rows)} of {problems}: {found['ours_stalled']} stalled here, {found['peer_stalled']} with CVODE"
+            )
     for name, chosen in (
         ("all", rows),
         *((loss, [r for r in rows if r["loss"] == loss]) for loss in ("square", "logistic")),

@@ -175,7 +175,9 @@ class KinkEngine:
         if release is not None and (first < 0 or release[0] <= times[first]):
             self._cut(release[0], h, release[1])
             return True
-        if len(times) > 1 and release is None and self._follow(neurons):
+        # a held neuron whose a changed sign along with another's is past that event: only a cut knows the sign it had
+        overdue = bool(np.any((lines == len(self.kinks)) & (times == 0.0)))
+        if len(times) > 1 and release is None and not overdue and self._follow(neurons):
             return True
         if len(times) > FEW and times[first] > 0.0:
             return self._shorten(h, min(0.5, self.light_step / h))

@@ -90,14 +90,14 @@ class Looks:
         self.change: float | None = None
         self.converged = False
 
-    def look(self, theta: Array) -> None:
+    def look(self, theta: Array, live: NDArray[np.bool_]) -> None:
         moving = np.concatenate([theta[:, :-1].ravel() * self.train[0], theta[:, -1] * self.train[1]])
         now = moving / np.linalg.norm(moving)
         if self.before is not None:
             self.change = float(np.linalg.norm(now - self.before))
             margins = self.problem.y * self.problem.output((theta[:, :-1], theta[:, -1:].T))
-            # before all samples are on their side, a direction that stays is a plateau
-            self.converged = self.change < self.tolerance and bool(margins.min() > 0)
+            # before all samples that neurons see are on their side, a direction that stays is a plateau
+            self.converged = self.change < self.tolerance and bool(margins[live].min() > 0)
         self.before = now
         self.next *= LOOK_RATIO
 
@@ -188,7 +188,7 @@ def _look_into(engine: LongEngine, record: LongRecord, left: list[float], looks:
         due = min(left[-1], looks.next)
         state = engine.look(engine.share_of(due * LN10))
         if due == looks.next:
-            looks.look(state.theta)
+            looks.look(state.theta, engine.live)
         if due == left[-1] or looks.converged:
             record.keep(due, state)
         if looks.converged:
