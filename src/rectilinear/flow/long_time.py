@@ -21,8 +21,10 @@ Array = NDArray[np.float64]
 UNTIL = "direction converges"
 LONGEST = 1e300  # of s; runs end long before
 FIRST_LOOK, LOOK_RATIO = 4.0, 4.0  # log10 t at which directions are first compared, and how much later again
-LOOKS = 15
-FARTHEST = 4.0**15  # log10 t, about 1e9, beyond which margins lose the digits that tell samples apart
+LOOKS = 14
+FARTHEST = FIRST_LOOK * LOOK_RATIO ** (
+    LOOKS - 1
+)  # log10 t, about 3e8: beyond, margins lose the digits that tell samples apart
 
 
 def simulate_long(

@@ -59,7 +59,7 @@ def simulate(
     below a tenth of `rtol` of the labels. `rtol` is 1e-9 by default, 1e-5 for three layers and more.
 
     Classification (logistic or exponential loss, two layers) goes far beyond the range of floating-point numbers: instead of
-    `times`, ask for t = 10^`log10_times` (up to 10^(10^9); -inf is the start), or go on `until="direction converges"`: until
+    `times`, ask for t = 10^`log10_times` (up to 10^(2.6 10^8); -inf is the start), or go on `until="direction converges"`: until
     theta/|theta| has changed by less than `direction_tolerance` since a quarter of log10 t. Both give a `LongTrajectory`.
 
     >>> import numpy as np, rectilinear as rl
