@@ -368,8 +368,9 @@ class KinkEngine:
         if pending.line == len(self.kinks):
             pattern, neuron = self.decisions.turn(h, neuron, groups.patterns[h], pull, self.t)
         else:
-            normal = self.kinks.normals[pending.line]
-            neuron[:-1] -= (normal @ neuron[:-1]) * normal  # what landing left would not shrink with the neuron
+            if self.problem.l2:  # a neuron that dies decays, and what landing left beyond the kink would not decay with it
+                normal = self.kinks.normals[pending.line]
+                neuron[:-1] -= (normal @ neuron[:-1]) * normal
             pattern, neuron = self.decisions.settle(h, neuron, groups.patterns[h], np.array([pending.line]), pull, self.t)
         groups.replace(np.array([h]), neuron[None], pattern[None])
 
