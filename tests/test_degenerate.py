@@ -1,6 +1,9 @@
 """Cases where ties, zeros and changes of sign meet: against hand computations, and against gradient descent with small steps."""
 
 import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.special import expi
 
 import rectilinear as rl
 from rectilinear.events import Kind
@@ -37,3 +40,244 @@ def test_proportional_neurons_whose_second_layer_changes_sign_while_held_turn_to
     assert [three.events.count(kind) for kind in (Kind.PIN, Kind.RELEASE)] == [3, 3]
     assert np.sign(one.weights[1][0]) == -np.sign(neuron[4])
     np.testing.assert_allclose(three.loss, one.loss, rtol=1e-8)
+
+
+def test_the_early_phase_does_not_cross_a_kink_that_lies_beyond_its_look():
+    """Two crossings with the end of a look between them: rounding must not take the second for reached there."""
+    x = np.array([
+        [0.1257302210933933, -0.1321048632913019],
+        [0.6404226504432821, 0.10490011715303971],
+        [-0.535669373161111, 0.36159505490948474],
+        [-0.06286511054669665, 0.06605243164565094],
+        [0.6404226504432821, 0.10490011715303971],
+        [0.2678346865805555, -0.18079752745474237],
+    ])  # fmt: skip
+    weights = (
+        [[1.1009756173502471e-08, -5.048090917693679e-08, -1.0458778743585652e-08]],
+        [[-3.269143047091697e-08]],
+    )
+    network = rl.Network(2, (1,), alpha=0.2, bias=True)
+    problem = rl.Problem(rl.Dataset(x, [-1.0, 1.0, 1.0, 1.0, -1.0, -1.0]), network, weights, "logistic")
+    early, stepped = (rl.simulate(problem, [6.0], method="kinks", early_phase=given) for given in (True, False))
+    assert early.provenance["method"] == "early"
+    jumps = np.isin(
+        stepped.events.line, early.events.line
+    )  # two equal samples with opposite labels make a kink without a jump
+    np.testing.assert_allclose(early.events.time, stepped.events.time[jumps], rtol=1e-8)
+    np.testing.assert_allclose(early.final[0], stepped.final[0], rtol=1e-7)
+
+
+# ---------------------------------------------------------------- against gradient descent with small steps
+
+METHODS = ("kinks", "smooth")
+
+
+def made(x, y, w, a, loss="square", alpha=0.0, l2=0.0, trainable=None):
+    network = rl.Network(len(x[0]), (len(w),), alpha=alpha, trainable=trainable)
+    return rl.Problem(rl.Dataset(x, y), network, (w, [a]), loss, l2)
+
+
+CASES = {
+    "one sample, one input, one neuron": (made([[2.0]], [1.0], [[0.3]], [0.2]), 6.0),
+    "one input, neurons on both sides": (
+        made([[1.0], [-2.0], [1.0]], [1.0, 0.5, -2.0], [[0.4], [-0.3], [0.2]], [0.5, 0.2, -0.9]),
+        8.0,
+    ),
+    "antipodes and duplicates at odds": (
+        made(
+            [[1.0, 0.0], [1.0, 0.0], [-2.0, 0.0], [0.0, 1.0], [0.0, -1.0], [0.0, 1.0]],
+            [1.0, -0.5, 1.0, -1.0, 1.0, 0.0],
+            [[0.5, 0.4], [-0.4, 0.5], [0.3, -0.6], [-0.2, -0.2]],
+            [0.6, -0.5, 0.7, -0.3],
+        ),
+        12.0,
+    ),
+    "several neurons pinned on one line, from both sides": (
+        made(
+            [[1.0, 0.0], [1.0, 1.0], [1.0, -1.0]],
+            [-3.0, 1.0, 1.0],
+            [[0.3, 1.0], [-0.3, 1.0], [0.2, -0.8], [-0.1, -1.2]],
+            [1.1, 1.2, 0.9, 1.3],
+        ),
+        6.0,
+    ),
+    "two kinks at once in three dimensions": (
+        made(
+            [[1.0, 1.0, 1.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.5]],
+            [2.0, -3.0, -3.0, -1.0],
+            [[0.5, -0.2, -0.1], [0.2, 0.3, 0.1]],
+            [0.7, -0.6],
+        ),
+        10.0,
+    ),
+    "second layer zero at the start": (
+        made(
+            [[1.0, 0.0], [0.5, 1.0], [-1.0, 0.3]], [-1.0, 1.0, 0.5], [[0.6, 0.1], [-0.5, 0.4], [0.2, 0.7]], [0.0, 0.0, 0.0]
+        ),
+        8.0,
+    ),
+    "held at the start with a second layer of zero": (made([[1.0, 0.0], [0.5, 1.0]], [-4.0, 2.0], [[0.0, 2.0]], [0.0]), 6.0),
+    "dead from the start": (made([[1.0, 0.2], [1.0, -0.2]], [1.0, -1.0], [[-1.0, 0.0], [0.6, 0.5]], [1.0, 0.8]), 6.0),
+    "a sample that is fitted exactly on a held line": (
+        made([[1.0, 0.0], [0.3, 1.0], [-0.3, 1.0]], [0.0, 1.0, 0.5], [[0.0, 0.6], [0.2, 0.3]], [0.6, -0.4]),
+        8.0,
+    ),
+    "exponential loss": (
+        made(
+            [[1.0, 0.5], [-0.5, 1.0], [-1.0, -0.4], [0.3, -1.0]],
+            [1.0, -1.0, 1.0, -1.0],
+            [[0.9, 0.2], [-0.5, 0.6], [0.2, -0.9], [-0.4, -0.6]],
+            [0.8, -0.9, 1.0, -0.6],
+            "exponential",
+        ),
+        8.0,
+    ),
+    "weight decay and sliding": (
+        made([[1.0, 0.0], [1.0, 1.0], [1.0, -1.0]], [-3.0, 1.0, 1.0], [[0.3, 1.0], [-0.3, 1.0]], [1.1, 1.2], l2=0.05),
+        6.0,
+    ),
+    "second layer fixed and sliding, leaky": (
+        made(
+            [[1.0, 0.0], [1.0, 1.0], [1.0, -1.0]],
+            [-1.0, 1.0, 1.0],
+            [[0.3, 1.0], [-0.3, 1.0]],
+            [1.1, 1.2],
+            "logistic",
+            alpha=0.2,
+            trainable=(True, False),
+        ),
+        6.0,
+    ),
+    "held at the origin, then freed by the others": (
+        made(
+            [[1.0, 0.0], [1.0, 0.4], [-1.0, 0.5], [-0.5, -1.0]],
+            [-1.0, -0.2, -1.0, -1.0],
+            [[0.0, 0.0], [0.6, 0.1], [-0.5, 0.3], [-0.1, -0.5]],
+            [1.0, -0.6, -0.5, -0.5],
+        ),
+        25.0,
+    ),
+    "held on all lines there are, then let go": (
+        made(
+            [
+                [1.63463, -0.94023, 2.25289],
+                [0.91804, -0.83632, -0.86233],
+                [-1.63463, 0.94023, -2.25289],
+                [-0.45902, 0.41816, 0.43117],
+            ],
+            [-1.0, -1.0, -1.0, -1.0],
+            [[0.07091, -0.02883, 0.09951], [0.03795, -0.08876, -0.02957], [-0.01519, 0.01383, 0.07233]],
+            [1.14483, 2.02907, -0.37343],
+            "exponential",
+            alpha=0.2,
+        ),
+        4.0,
+    ),
+    "strong second layer, sliding through the origin": (
+        made([[1.0, -1.0], [0.0, 1.0], [-1.0, 1.0]], [-3.0, -6.0, 3.0], [[0.4, 0.0]], [1.0]),
+        3.0,
+    ),
+}
+STEPS = 4_000
+DESCENT = 20.0  # error of gradient descent per learning rate, in units of the largest output
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", CASES)
+def test_gradient_descent_with_small_steps_agrees(name, method):
+    problem, end = CASES[name]
+    rate = end / STEPS
+    fine = rl.descend(problem, rate, STEPS, record_every=STEPS // 4)
+    run = rl.simulate(problem, fine.times, method=method, rtol=1e-9 if method == "kinks" else 1e-7)
+    assert run.status is rl.Status.FINISHED
+    assert run.events.certified
+    outputs = fine.outputs()
+    np.testing.assert_allclose(run.outputs(), outputs, rtol=0, atol=DESCENT * rate * np.abs(outputs).max())
+    if method == "kinks":
+        assert run.audit.energy_residual < 1e-6
+        assert run.audit.balance_drift is None or run.audit.balance_drift < 1e-9
+
+
+# ---------------------------------------------------------------- by hand
+
+
+def test_neurons_of_size_zero_never_move():
+    problem = made([[1.0, 0.0], [0.0, 1.0]], [1.0, -1.0], [[0.0, 0.0], [0.5, 0.5]], [0.0, 0.7])
+    for method in METHODS:
+        run = rl.simulate(problem, [5.0], method=method)
+        assert not run.final[0][0].any()
+        assert run.final[1][0, 0] == 0.0
+        alone = made([[1.0, 0.0], [0.0, 1.0]], [1.0, -1.0], [[0.5, 0.5]], [0.7])
+        np.testing.assert_allclose(run.final[0][1], rl.simulate(alone, [5.0], method=method).final[0][0], rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_fixed_first_layer_is_a_linear_system(method):
+    """a' = S^T (y - S a)/P with S = sigma(x W^T), also where neurons sit on kinks or are dead; solved by eigenvectors."""
+    x, y = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, -1.0], [-1.0, 0.5]]), np.array([1.0, -1.0, 0.5, 2.0])
+    w, a = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0], [0.0, 0.0], [1.0, 1.0]]), np.array([0.5, -0.2, 0.0, 0.3, -0.4])
+    problem = made(x, y, w, a, trainable=(False, True))
+    run = rl.simulate(problem, [0.7, 4.0], method=method)
+    signal = np.maximum(x @ w.T, 0.0)
+    rates, vectors = np.linalg.eigh(signal.T @ signal / 4)
+    best = np.linalg.pinv(signal) @ y
+    for k, t in enumerate(run.times):
+        exact = best + vectors @ (np.exp(-rates * t) * (vectors.T @ (a - best)))
+        np.testing.assert_allclose(run.weights[1][k, 0], exact, rtol=0, atol=1e-7)
+        np.testing.assert_array_equal(run.weights[0][k], w)
+
+
+@pytest.mark.parametrize("size", [4.0, 8.0, 15.0])
+def test_exponential_loss_from_margins_far_below_zero(size):
+    """w = size, a = -size, x = 1, y = 1: m = -w^2 obeys Ei(m) = Ei(m_0) - 2t, from slopes up to e^225."""
+    problem = made([[1.0]], [1.0], [[size]], [-size], "exponential")
+    times = np.array([0.01, 1.0, 10.0])
+    run = rl.simulate(problem, times, method="kinks")
+    assert run.status is rl.Status.FINISHED
+    start = expi(-(size**2))
+    exact = [brentq(lambda m, t=t: expi(m) - start + 2 * t, -(size**2), -1e-300, xtol=1e-30) for t in times]
+    np.testing.assert_allclose(run.outputs()[:, 0], exact, rtol=1e-6)
+
+
+def test_a_held_neuron_whose_second_layer_changes_sign_leaves_its_kink():
+    """What attracted repels from then on, so the neuron leaves to one side; both are solutions, staying is not what descent does."""
+    problem = made([[1.0, 0.0], [-0.5, 1.0]], [-4.0, -2.0], [[0.0, 2.0]], [0.3])
+    run = rl.simulate(problem, np.linspace(0.0, 6.0, 601), method="kinks")
+    assert [Kind(kind) for kind in run.events.kind] == [Kind.PIN, Kind.RELEASE]
+    turned = run.events.time[1]
+    a, height = run.weights[1][:, 0, 0], run.weights[0][:, 0, 0]
+    assert (a[run.times < turned] > 0).all()
+    assert (a[run.times > turned + 0.01] < 0).all()
+    np.testing.assert_array_equal(height[run.times < turned], 0.0)
+    assert abs(height[-1]) > 0.05
+    assert run.audit.energy_residual < 1e-8
+    assert run.audit.balance_drift < 1e-9
+    # gradient descent that starts on the side it took, at the moment of the turn
+    k = int(np.searchsorted(run.times, turned)) + 1
+    begun = problem.with_weights(run.weights_at(k))
+    fine = rl.descend(begun, 1e-3, round((6.0 - run.times[k]) / 1e-3))
+    np.testing.assert_allclose(fine.final[0], run.final[0], rtol=0, atol=5e-3)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_mirror_images_meet_their_kinks_together_and_stay_mirror_images(method):
+    """The data is symmetric about the second axis, and so are the neurons: events come in ties."""
+    x = [[1.0, 0.5], [-1.0, 0.5], [0.4, -1.0], [-0.4, -1.0]]
+    problem = made(x, [-1.0, -1.0, 1.0, 1.0], [[0.7, 0.3], [-0.7, 0.3], [0.2, -0.6], [-0.2, -0.6]], [0.8, 0.8, -0.5, -0.5])
+    run = rl.simulate(problem, [1.0, 5.0, 20.0], method=method)
+    mirrored = run.weights[0][:, [1, 0, 3, 2]] * [-1.0, 1.0]
+    np.testing.assert_allclose(mirrored, run.weights[0], rtol=0, atol=1e-7 if method == "kinks" else 1e-4)
+    if method == "kinks":
+        left, right = (np.sort(run.events.time[np.isin(run.events.neuron, pair)]) for pair in ([0, 2], [1, 3]))
+        np.testing.assert_allclose(left, right, rtol=1e-9)
+
+
+def test_tiny_neurons_are_as_exact_as_large_ones():
+    """Sizes 1 and 1e-8 in one run: the errors of each are relative to itself."""
+    rng = np.random.default_rng(0)
+    sizes = np.array([1.0, 1e-8, 1e-4, 1e-8])
+    w, a = sizes[:, None] * rng.standard_normal((4, 2)), sizes * rng.standard_normal(4)
+    problem = made(rng.standard_normal((6, 2)), rng.standard_normal(6), w, a)
+    run, exact = (rl.simulate(problem, [3.0], method="kinks", rtol=rtol) for rtol in (1e-8, 1e-13))
+    error = np.abs(run.final[0] - exact.final[0]).max(axis=1) / np.linalg.norm(exact.final[0], axis=1)
+    assert error.max() < 1e-6

@@ -66,7 +66,7 @@ def test_kinks_are_followed_in_two_layers_only():
     assert str(refusal.value) == "method 'kinks' needs a two-layer network, found 3 layers; use 'smooth'."
 
 
-@pytest.mark.parametrize("margin", [-800.0, -1e5])
+@pytest.mark.parametrize("margin", [-300.0, -800.0, -1e5])
 def test_a_start_beyond_the_range_of_the_exponential_loss_is_refused(margin):
     problem = rl.Problem(rl.Dataset([[1.0]], [1.0]), rl.Network(1, (1,)), ([[1.0]], [[margin]]), "exponential")
     with pytest.raises(

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
 
 import rectilinear as rl
+from rectilinear.dataset import find_lines
+from rectilinear.events import Kind
 
 TIMES = np.array([0.0, 0.5, 2.0, 6.0])
 BALANCE = 1e-9  # relative drift
@@ -92,6 +94,33 @@ def test_the_smooth_method_conserves_too(problem):
     assert run.audit.balance_drift is None or run.audit.balance_drift < BALANCE
     assert run.audit.loss_rise <= 1e-7
     assert run.audit.energy_residual < UNNOTICED
+
+
+def sides(problem, weights):
+    """The side of each line (neurons, lines) a neuron is on: that of the line's first sample; 0 on the kink itself."""
+    lines = find_lines(problem.x)
+    first_on = [int(np.flatnonzero(lines.index == k)[0]) for k in range(len(lines))]
+    heights = weights[0] @ lines.normals.T * np.sign(lines.lengths[first_on])
+    sizes = np.linalg.norm(np.concatenate([weights[0], weights[1].T], axis=1), axis=1)
+    return np.where(np.abs(heights) > 1e-9 * sizes[:, None], np.sign(heights), 0)
+
+
+@given(problem=problems(mirrored=False), scale=st.sampled_from([1.0, 1e-8]))
+@settings(EXAMPLES, max_examples=60)
+def test_crossings_account_for_every_change_of_side(problem, scale):
+    """Where a neuron was never held, released or at the origin, it changed sides once per crossing; same for the early phase."""
+    assume(problem.network.alpha < 1.0)  # there is nothing to cross in a linear network
+    problem = problem.with_weights(tuple(scale * layer for layer in problem.weights))
+    run = run_of(problem)
+    crossings, other = np.zeros((2, problem.network.widths[0], len(find_lines(problem.x))))
+    for neuron, line, kind in zip(run.events.neuron, run.events.line, run.events.kind, strict=True):
+        if kind == Kind.CROSS:
+            crossings[neuron, line] += 1
+        else:
+            other[neuron, line if line >= 0 else slice(None)] += 1
+    before, after = sides(problem, problem.weights), sides(problem, run.final)
+    told = (other == 0) & (before != 0) & (after != 0)
+    np.testing.assert_array_equal(after[told], (before * (-1) ** crossings)[told])
 
 
 # ---------------------------------------------------------------- symmetries
