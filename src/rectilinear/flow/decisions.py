@@ -19,6 +19,7 @@ ON_KINK = 1e-12  # |n.w| below this share of the neuron's size is zero up to rou
 AT_ORIGIN = 1e-9  # |w| below this share of the neuron's size when a sliding neuron passes through zero
 EXITS = 200  # kinks met by a neuron that leaves the origin
 NOTHING = 1e-30
+STRONGEST = 1e100  # pull whose cube is still a number
 
 
 @dataclass
@@ -190,10 +191,11 @@ class Decisions:
 def first_start(problem: Problem, decisions: Decisions) -> Start:
     """The problem's own start, with neurons on kinks decided."""
     theta = np.concatenate([problem.weights[0], problem.weights[1].T], axis=1)
-    pull = np.asarray(problem.loss.pull(problem.y, problem.output(problem.weights))) / len(problem.y)
-    if not np.isfinite(pull).all():
+    output = problem.output(problem.weights)
+    pull = np.asarray(problem.loss.pull(problem.y, output)) / len(problem.y)
+    if not np.abs(pull).max() < STRONGEST:
         raise FlowError(
-            f"the gradient must be finite at the start, found a margin of {float(np.min(problem.y * problem.output(problem.weights))):.3g} "
+            f"the gradient must be finite at the start, found a margin of {float(np.min(problem.y * output)):.3g} "
             f"where the {problem.loss} loss exceeds the range of numbers; start from smaller weights or use the logistic loss."
         )
     return Start(0.0, theta, decisions.start(theta, pull), 0.0)

@@ -123,14 +123,15 @@ def advance_free(
                 for j in range(d):
                     g[j] += slope * pull[i] * x[i, j]
             wait, hit = next_kink(thetas[n], g, signs[n], normals, matters)
-            length = min(wait, time - used[n])
+            left = time - used[n]
+            length = min(wait, left)
             before = thetas[n, d] * np.dot(g, thetas[n, :d])
             move(thetas[n], g, length)
             energies[n] += thetas[n, d] * np.dot(g, thetas[n, :d]) - before
-            used[n] += length
-            if used[n] >= time or hit < 0:
+            if wait >= left or hit < 0:  # not used >= time: adding up may round down
                 used[n] = time
                 break
+            used[n] += length
             turn = 1.0 if thetas[n, d] >= 0.0 else -1.0
             here = turn * np.dot(g, normals[hit])
             there = here - turn * signs[n, hit] * jumps[hit]
@@ -274,12 +275,13 @@ class EarlyPhase:
             g = self.pull @ kinks.seen(signs[h])
             wait, line = next_kink(theta[h], g, signs[h], kinks.normals, self.matters)
             turns = self._sign_change(theta[h], g) if (signs[h] == 0).any() else np.inf
-            step = min(wait, turns, length - used)
+            left = length - used
+            step = min(wait, turns, left)
             before = theta[h, -1] * (g @ theta[h, :-1])
             move(theta[h], g, step)
             energy += theta[h, -1] * (g @ theta[h, :-1]) - before
             used += step
-            if used >= length or step == np.inf:
+            if step == left:
                 break
             if turns < wait:
                 signs[h], theta[h] = decisions.turn(h, theta[h], signs[h], self.pull, self.t + used)

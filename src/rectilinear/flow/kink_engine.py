@@ -167,7 +167,8 @@ class KinkEngine:
     def _meet_kinks(self, h: float) -> bool:
         """Deal with what happens within the step: nothing, one event to cut at, or many light neurons to follow."""
         times, neurons, lines = self._arrivals()
-        release = self._first_release() or self._first_waking()
+        leaving = [found for found in (self._first_release(), self._first_waking()) if found is not None]
+        release = min(leaving, key=lambda found: found[0], default=None)
         if not len(times) and release is None:
             self.standing, self.light_step = 0, max(2.0 * self.h, self.light_step)
             return True

@@ -66,10 +66,11 @@ class SmoothEngine:
 
     def _rhs(self, y: Array, out: Array) -> None:
         velocity = out[:-1]
-        self.objective = self.field.velocity(y[:-1], velocity)
-        if self.slides is not None:
-            self.slides.project(unflatten(velocity, self.shapes)[0])
-        out[-1] = np.sum(velocity**2)  # not a BLAS product: its threads would cost more than it
+        with np.errstate(over="ignore", invalid="ignore"):  # a stage too far out: the step will be refused
+            self.objective = self.field.velocity(y[:-1], velocity)
+            if self.slides is not None:
+                self.slides.project(unflatten(velocity, self.shapes)[0])
+            out[-1] = np.sum(velocity**2)  # not a BLAS product: its threads would cost more than it
 
     def _size(self, old: Array, new: Array) -> Array:
         """What each component's error is compared with; the energy integral is carried along uncontrolled."""
