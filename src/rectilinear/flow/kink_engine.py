@@ -369,7 +369,8 @@ class KinkEngine:
         if pending.line == len(self.kinks):
             pattern, neuron = self.decisions.turn(h, neuron, groups.patterns[h], pull, self.t)
         else:
-            if self.problem.l2:  # a neuron that dies decays, and what landing left beyond the kink would not decay with it
+            # what landing left beyond the kink does not decay with a neuron that dies, nor go away where nothing moves
+            if self.problem.l2 or self.h == 0.0:
                 normal = self.kinks.normals[pending.line]
                 neuron[:-1] -= (normal @ neuron[:-1]) * normal
             pattern, neuron = self.decisions.settle(h, neuron, groups.patterns[h], np.array([pending.line]), pull, self.t)
