@@ -21,7 +21,8 @@ class Finding:
     """The verdict on one hypothesis: `measured` against `threshold`, both on the scale that `sentence` explains.
 
     `holds` is True, False or None (undecided) and speaks of the sample as it is, not of the distribution it was drawn from.
-    `witness` names what shows the verdict, e.g. the indices of the worst pair of samples.
+    `witness` names what shows the verdict, e.g. the indices of the worst pair of samples. `p_value`, where asked for, answers
+    the other question: how often would a population with the property show as large a deviation as this sample?
 
     >>> Finding("balanced_start", True, 0.0, 1e-10, None, "every neuron has |w_h| = |a_h|.")
     yes        balanced_start: every neuron has |w_h| = |a_h|.
@@ -33,6 +34,7 @@ class Finding:
     threshold: float
     witness: Witness
     sentence: str
+    p_value: float | None = None
 
     def __repr__(self) -> str:
         return f"{VERDICTS[self.holds]:<10} {self.name}: {self.sentence}"

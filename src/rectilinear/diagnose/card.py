@@ -1,0 +1,79 @@
+"""A Diagnosis as one screen of text."""
+
+from __future__ import annotations
+
+import textwrap
+from math import isfinite, isinf
+from typing import TYPE_CHECKING
+
+from ..conditions.finding import VERDICTS
+
+if TYPE_CHECKING:
+    from .diagnosis import Diagnosis, Outlook, Symmetry, Verification
+
+WIDTH = 118
+
+
+def card(diagnosis: Diagnosis) -> str:
+    """Findings, symmetry, theorems, outlook and advice, each in a few lines."""
+    lines = [f"Diagnosis of {repr(diagnosis.problem).removeprefix('Problem: ')}"]
+    lines += [
+        f"  {VERDICTS[finding.holds]:<10}{name:<23}{_short(finding.sentence)}"
+        for name, finding in diagnosis.findings.items()
+    ]
+    rows = [
+        ("symmetry", symmetry_sentence(diagnosis.symmetry)),
+        ("budget", repr(diagnosis.budget).removeprefix("Budget: ")),
+        (
+            "theorems",
+            ", ".join(reading.theorem.name for reading in diagnosis.applicable) or "none of those known here applies",
+        ),
+        ("next", outlook_sentence(diagnosis.outlook)),
+        *(("warning", text) for text in diagnosis.warnings),
+        *(("try", str(suggestion)) for suggestion in diagnosis.suggestions),
+    ]
+    if diagnosis.verified is not None:
+        rows.append(("verified", verification_sentence(diagnosis.verified)))
+    for name, text in rows:
+        lines += textwrap.wrap(f"{name:<10}{text}", WIDTH, initial_indent="  ", subsequent_indent=" " * 12)
+    return "\n".join(lines)
+
+
+def symmetry_sentence(symmetry: Symmetry) -> str:
+    """How far the data are from Condition 3, in one or two sentences."""
+    if symmetry.is_exact:
+        return "even inputs with an odd target, exactly (Condition 3)."
+    bound = "" if symmetry.distance_is_exact else "at most "
+    return (
+        f"{bound}{100 * symmetry.distance:.3g} % away from even inputs with an odd target; {100 * symmetry.unpaired:.3g} % of the "
+        f"samples have no mirror image; could the population be even: p = {symmetry.even_p:.2g}, "
+        f"with an odd target: p = {symmetry.odd_p:.2g}."
+    )
+
+
+def outlook_sentence(outlook: Outlook) -> str:
+    """First drop, plateau and end, as far as they are foretold."""
+    parts = []
+    if outlook.first_drop is not None:
+        parts.append(f"the loss falls around t = {outlook.first_drop:.4g}")
+    if (plateau := outlook.plateau) is not None:
+        if isfinite(plateau.duration):
+            stay = f"for about {plateau.duration:.3g} time units"
+        else:
+            stay = "for good" if isinf(plateau.duration) else "for a time that is not foretold"
+        parts.append(f"expect it to sit near {plateau.height:.4g} {stay}")
+    parts.append(f"it ends at: {outlook.ending}")
+    if outlook.effective_rank is not None:
+        parts.append(f"effective rank {outlook.effective_rank}")
+    return "; ".join(parts) + "."
+
+
+def verification_sentence(verified: Verification) -> str:
+    """Prediction against simulation, quantity by quantity."""
+    if verified.comparison is None:
+        return f"nothing was foretold; the simulated loss ends at {verified.run.loss[-1]:.4g} (t = {verified.run.times[-1]:.4g})."
+    return "; ".join(f"{name} {told:.4g} foretold, {seen:.4g} simulated" for name, told, seen in verified.rows) + "."
+
+
+def _short(sentence: str) -> str:
+    return textwrap.shorten(sentence, WIDTH - 35, placeholder=" ...")

@@ -1,0 +1,82 @@
+"""A Diagnosis as plain values, ready for JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ..prediction import Prediction
+    from .diagnosis import Diagnosis, Outlook, Symmetry, Verification
+
+
+def plain(diagnosis: Diagnosis) -> dict[str, Any]:
+    """Nested dictionaries, lists, texts and numbers; infinite and undefined numbers as text, which JSON has not."""
+    problem, budget = diagnosis.problem, diagnosis.budget
+    contents = {
+        "problem": repr(problem),
+        "samples": problem.data.samples,
+        "inputs": problem.data.inputs,
+        "findings": {name: {**finding.to_json()} for name, finding in diagnosis.findings.items()},
+        "symmetry": _symmetry(diagnosis.symmetry),
+        "budget": {
+            **dict(zip(("linear", "even", "inexpressible"), budget.fractions, strict=True)),
+            "loss_floor": budget.loss_floor,
+        },
+        "theorems": [
+            {
+                "name": reading.theorem.name,
+                "title": reading.theorem.title,
+                "source": reading.theorem.source,
+                "applies": reading.applies,
+                "missing": {finding.name: finding.sentence for finding in reading.missing},
+            }
+            for reading in diagnosis.theorems
+        ],
+        "outlook": _outlook(diagnosis.outlook),
+        "suggestions": [vars(suggestion) for suggestion in diagnosis.suggestions],
+        "warnings": diagnosis.warnings,
+        "verified": None if diagnosis.verified is None else _verification(diagnosis.verified),
+    }
+    return {name: _plain(value) for name, value in contents.items()}
+
+
+def _symmetry(symmetry: Symmetry) -> dict[str, Any]:
+    return {name: value for name, value in vars(symmetry).items() if name != "nearest"}
+
+
+def _outlook(outlook: Outlook) -> dict[str, Any]:
+    return {
+        "prediction": _prediction(outlook.prediction),
+        "first_drop": outlook.first_drop,
+        "ending": {**vars(outlook.ending), "sentence": str(outlook.ending)},
+        "plateau": None if outlook.plateau is None else {**vars(outlook.plateau), "duration": outlook.plateau.duration},
+        "effective_rank": outlook.effective_rank,
+        "mirrored": _prediction(outlook.mirrored),
+    }
+
+
+def _prediction(prediction: Prediction | None) -> dict[str, Any] | None:
+    if prediction is None:
+        return None
+    return {"theorem": prediction.theorem, "times": prediction.times, "loss": prediction.loss}
+
+
+def _verification(verified: Verification) -> dict[str, Any]:
+    rows = [{"quantity": name, "predicted": told, "simulated": seen} for name, told, seen in verified.rows]
+    return {"status": verified.run.status.value, "times": verified.run.times, "loss": verified.run.loss, "rows": rows}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return value if isfinite(value) else str(value)
+    return value
