@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -28,6 +29,21 @@ def picture(name="curve"):
     figure = Figure()
     figure.subplots().plot([0.0, 1.0])
     return Picture(name, "A line that rises.", figure)
+
+
+@dataclass
+class Finding:
+    """A check that finds this, and can be sent to another process."""
+
+    found: Evidence
+    at_full_size: Evidence | None = None
+
+    def __call__(self, full):
+        return self.at_full_size if full else self.found
+
+
+def broken(full):
+    raise ValueError("no such number")
 
 
 def claim(name, check, recorded=Verdict.CONFIRMED, paper="zhang"):
@@ -165,9 +181,6 @@ def test_a_row_that_was_cut_off_is_measured_again(tmp_path, counted, contents):
 
 
 def test_a_failing_check_becomes_a_row_and_does_not_stop_the_rest(tmp_path, counted):
-    def broken(full):
-        raise ValueError("no such number")
-
     found = reproduce.reproduce([claim("broken", broken), counted[0]], tmp_path)
     failed, fine = found.entries
     assert failed.verdict is Verdict.FAILED
@@ -208,11 +221,36 @@ def test_progress_tells_what_runs_and_what_is_done(tmp_path, counted):
         claims, tmp_path, progress=lambda entry, claim, k, n: told.append((claim.name, entry and entry.verdict, k, n))
     )
     assert told == [
-        ("counted", None, 1, 2),
+        ("counted", None, 0, 2),
         ("counted", Verdict.CONFIRMED, 1, 2),
-        ("second", None, 2, 2),
+        ("second", None, 1, 2),
         ("second", Verdict.CONTRADICTED, 2, 2),
     ]
+    told.clear()
+    reproduce.reproduce(
+        [*claims, claim("third", lambda full: evidence(FINE))],
+        tmp_path,
+        progress=lambda entry, claim, k, n: told.append((claim.name, entry and entry.verdict, k, n)),
+    )
+    assert told == [
+        ("counted", Verdict.CONFIRMED, 1, 3),
+        ("second", Verdict.CONTRADICTED, 2, 3),
+        ("third", None, 2, 3),
+        ("third", Verdict.CONFIRMED, 3, 3),
+    ]
+
+
+def test_claims_measured_side_by_side_give_the_same_ledger(tmp_path):
+    claims = [
+        claim("one", Finding(evidence(FINE, pictures=(picture("first"),)))),
+        claim("two", broken),
+        claim("three", Finding(evidence(TOO_LARGE, numbers={"error": ("step", np.array([1.0]))}))),
+    ]
+    apart, alone = (reproduce.reproduce(claims, tmp_path / str(jobs), jobs=jobs) for jobs in (2, 0))
+    assert [entry.verdict for entry in apart.entries] == [Verdict.CONFIRMED, Verdict.FAILED, Verdict.CONTRADICTED]
+    assert apart.to_json() == alone.to_json()
+    assert (tmp_path / "2" / "first.png").read_bytes() == (tmp_path / "0" / "first.png").read_bytes()
+    assert (tmp_path / "2" / "three.nc").exists()
 
 
 def test_unknown_names_and_unusable_folders_are_refused(tmp_path, counted):
@@ -239,14 +277,14 @@ def test_the_headline_is_the_number_that_decided():
 def call(monkeypatch, tmp_path):
     """The command with three claims of our own."""
     claims = (
-        claim("fine", lambda full: evidence(at_most("full" if full else "reduced", 0.1, 1.0))),
-        claim("mended", lambda full: evidence(TOO_LARGE, MENDED), Verdict.CORRECTED),
-        claim("surprising", lambda full: evidence(TOO_LARGE)),
+        claim("fine", Finding(evidence(at_most("reduced", 0.1, 1.0)), evidence(at_most("full", 0.1, 1.0)))),
+        claim("mended", Finding(evidence(TOO_LARGE, MENDED)), Verdict.CORRECTED),
+        claim("surprising", Finding(evidence(TOO_LARGE))),
     )
     monkeypatch.setattr(reproduce, "CLAIMS", claims)
 
     def invoke(*arguments):
-        return CliRunner().invoke(cli.main, ["reproduce", "--out", str(tmp_path), *arguments])
+        return CliRunner().invoke(cli.main, ["reproduce", "--jobs", "1", "--out", str(tmp_path), *arguments])
 
     return invoke
 
@@ -267,7 +305,7 @@ def test_the_command_prints_a_line_for_each_claim_and_fails_on_surprises(call, t
 
 
 def test_the_command_succeeds_where_all_is_as_recorded(call):
-    result = call("fine", "mended", "--full")
+    result = call("fine", "--full")
     assert result.exit_code == 0
     assert "full: 0.1" in result.stdout
 
@@ -283,6 +321,34 @@ def test_the_command_refuses_unknown_names_with_a_sentence(call):
     result = call("figure_9")
     assert result.exit_code == 2
     assert result.stderr == "Error: names must be among fine, mended, surprising, found figure_9.\n"
+
+
+def test_the_command_says_how_to_go_on_when_it_is_interrupted(call, monkeypatch, tmp_path):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(reproduce, "reproduce", interrupted)
+    result = call()
+    assert result.exit_code == 130
+    assert result.stderr == (
+        f"interrupted; the same command goes on with what is left (done claims are kept in {tmp_path})\n"
+    )
+
+
+def test_the_announcer_shows_what_is_done_what_runs_and_what_is_left(capsys):
+    class Line:
+        def update(self, text):
+            self.text = text
+
+    announce, line = reproduce.Announcer(), Line()
+    announce._status = line
+    one, two = claim("one", None), claim("two", None)
+    announce(None, one, 0, 3)
+    announce(None, two, 0, 3)
+    assert line.text == "0 claims done; running: one, two; 1 left"
+    announce(Entry(one, Verdict.CONFIRMED, (FINE,), {}, {}, "", 1.25), one, 1, 3)
+    assert line.text == "1 claims done; running: two; 1 left"
+    assert capsys.readouterr().out.split() == ["1/3", "confirmed", "one", "1.2", "s", "error:", "0.1", "(≤", "1)"]
 
 
 def test_claims_have_names_of_their_own_and_say_where_they_come_from():

@@ -1,4 +1,4 @@
-"""What a run of the ledger says while it goes on: a line for each claim, and on a terminal which one is running."""
+"""What a run of the ledger says while it goes on: a line for each claim, and on a terminal which ones are running."""
 
 from __future__ import annotations
 
@@ -18,21 +18,24 @@ COLOURS = {"confirmed": "green", "corrected": "cyan", "contradicted": "yellow", 
 
 
 class Announcer:
-    """Prints each finished claim on stdout; shows the running one on stderr where that is a terminal."""
+    """Prints each finished claim on stdout; shows the running ones on stderr where that is a terminal."""
 
     def __init__(self, silent: bool = False) -> None:
         self._silent = silent
         self._status: Status | None = None
+        self._running: list[str] = []
 
-    def __call__(self, entry: Entry | None, claim: Claim, number: int, of: int) -> None:
-        if self._silent:
-            return
+    def __call__(self, entry: Entry | None, claim: Claim, done: int, of: int) -> None:
         if entry is None:
-            if self._status is not None:
-                self._status.update(f"{claim.name} is running; {number - 1} claims done, {of - number} left")
-            return
-        verdict = click.style(f"{entry.verdict.value:<12}", fg=COLOURS[entry.verdict.value])
-        click.echo(f"{number:>3}/{of}  {verdict}  {claim.name:<28} {entry.seconds:6.1f} s  {entry.headline}")
+            self._running.append(claim.name)
+        elif claim.name in self._running:
+            self._running.remove(claim.name)
+        if entry is not None and not self._silent:
+            verdict = click.style(f"{entry.verdict.value:<12}", fg=COLOURS[entry.verdict.value])
+            click.echo(f"{done:>3}/{of}  {verdict}  {claim.name:<28} {entry.seconds:6.1f} s  {entry.headline}")
+        if self._status is not None:
+            left = of - done - len(self._running)
+            self._status.update(f"{done} claims done; running: {', '.join(self._running)}; {left} left")
 
     def __enter__(self) -> Announcer:
         if not self._silent and sys.stderr.isatty():

@@ -1,4 +1,4 @@
-"""The ledger: run claims one after the other, keep what is done, go on after failures, write numbers, figures and page."""
+"""The ledger: run claims, keep what is done, go on after failures, write numbers, figures and page."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ import platform
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from ..errors import FileError, InputError
 from .claim import Claim, Evidence, Measurement, Verdict
+from .workers import side_by_side
 
-Progress = Callable[["Entry | None", Claim, int, int], None]  # (entry once done, claim, its number, of how many)
+Progress = Callable[["Entry | None", Claim, int, int], None]  # (entry once done, claim, how many are done, of how many)
 
 PACKAGES = ("rectilinear", "numpy", "scipy", "numba", "matplotlib")
 RESOLUTION = 200  # dots per inch of the PNG figures
@@ -112,30 +115,44 @@ class Ledger:
 
 
 def reproduce(
-    claims: Sequence[Claim], out: Path, full: bool = False, names: Sequence[str] = (), progress: Progress | None = None
+    claims: Sequence[Claim],
+    out: Path,
+    full: bool = False,
+    names: Sequence[str] = (),
+    progress: Progress | None = None,
+    jobs: int = 0,
 ) -> Ledger:
     """Check the claims, or those with these names, and write ledger.json, figures (PNG and PDF), numbers (netCDF) and report.html.
 
     What was measured is kept in `out`/claims: an interrupted run goes on where it was, claims that are not named are shown as
     they were kept, and all are measured again when the package or the size changed. A check that raises becomes a row with the
-    verdict `failed` and is not kept.
+    verdict `failed` and is not kept. With `jobs` claims are measured in so many processes of their own, otherwise in this one.
     """
     from .page import report
 
     chosen = _chosen(claims, names)
     store = Store(out, full)
     entries = {claim.name: entry for claim in claims if (entry := store.kept(claim)) is not None}
-    for number, claim in enumerate(chosen, 1):
-        if claim.name not in entries:
-            if progress:
-                progress(None, claim, number, len(chosen))
-            entries[claim.name] = _measure(claim, store)
-        if progress:
-            progress(entries[claim.name], claim, number, len(chosen))
+    kept = [claim for claim in chosen if claim.name in entries]
+    left = [claim for claim in chosen if claim.name not in entries]
+    tell = progress or _silent
+    for number, claim in enumerate(kept, 1):
+        tell(entries[claim.name], claim, number, len(chosen))
+    done = len(kept)
+    with closing(_measured(left, store, jobs)) as measured:
+        for claim, entry in measured:
+            if entry is not None:
+                entries[claim.name] = entry
+                done += 1
+            tell(entry, claim, done, len(chosen))
     ledger = Ledger(tuple(entries[claim.name] for claim in claims if claim.name in entries), full)
     store.write("ledger.json", ledger.to_json())
     store.write("report.html", report(ledger, out))
     return ledger
+
+
+def _silent(entry: Entry | None, claim: Claim, done: int, of: int) -> None:
+    """Tell nobody."""
 
 
 def _chosen(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
@@ -145,7 +162,17 @@ def _chosen(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
     return [claim for claim in claims if not names or claim.name in names]
 
 
-def _measure(claim: Claim, store: Store) -> Entry:
+def _measured(claims: Sequence[Claim], store: Store, jobs: int) -> Generator[tuple[Claim, Entry | None], None, None]:
+    """(claim, None) when its check begins, (claim, entry) when it is done."""
+    if jobs:
+        yield from side_by_side(partial(_measure, store), claims, jobs, _lost)
+        return
+    for claim in claims:
+        yield claim, None
+        yield claim, _measure(store, claim)
+
+
+def _measure(store: Store, claim: Claim) -> Entry:
     began = time.perf_counter()
     try:
         evidence = claim.check(store.full)
@@ -153,7 +180,7 @@ def _measure(claim: Claim, store: Store) -> Entry:
     except Exception as error:  # a broken check must not take the others with it
         where = traceback.extract_tb(error.__traceback__)[-1]
         what = f"{type(error).__name__} in {Path(where.filename).name}, line {where.lineno}: {error}"
-        return Entry(claim, Verdict.FAILED, (), {}, {}, what, time.perf_counter() - began)
+        return _failed(claim, what, time.perf_counter() - began)
     entry = Entry(
         claim,
         evidence.verdict,
@@ -165,6 +192,14 @@ def _measure(claim: Claim, store: Store) -> Entry:
     )
     store.keep(entry)
     return entry
+
+
+def _failed(claim: Claim, what: str, seconds: float) -> Entry:
+    return Entry(claim, Verdict.FAILED, (), {}, {}, what, seconds)
+
+
+def _lost(claim: Claim) -> Entry:
+    return _failed(claim, "the process that measured it died, perhaps for lack of memory", 0.0)
 
 
 class Store:

@@ -60,7 +60,15 @@ def weights_apart(run: Trajectory, twin: Trajectory, c: float) -> float:
     return float(apart / max(np.abs(v).max() for v in twin.weights))
 
 
-def check_flow(loss: str, data: Dataset) -> Evidence:
+def check_square(full: bool) -> Evidence:
+    return _check_flow("square", uneven_data())
+
+
+def check_logistic(full: bool) -> Evidence:
+    return _check_flow("logistic", mixed_labels())
+
+
+def _check_flow(loss: str, data: Dataset) -> Evidence:
     measurements = []
     for alpha in ALPHAS:
         error, run, twin = flows_apart(aligned(data, alpha, loss))
@@ -158,7 +166,7 @@ CLAIMS = (
         statement="From aligned weights (Assumption 4) on symmetric data, W(t) = c^(−1/2) W_lin(ct) and f(x; t) = f_lin(x; ct), "
         "c = (α+1)/2, with square loss and any covariance.",
         recorded=Verdict.CONFIRMED,
-        check=lambda full: check_flow("square", uneven_data()),
+        check=check_square,
     ),
     Claim(
         name="theorem_5_logistic",
@@ -167,7 +175,7 @@ CLAIMS = (
         source="Theorem 5 (v3: Theorem 8), Eqs. 4 and 5",
         statement="The same with logistic loss, here with labels that no linear function separates.",
         recorded=Verdict.CONFIRMED,
-        check=lambda full: check_flow("logistic", mixed_labels()),
+        check=check_logistic,
     ),
     Claim(
         name="equation_7",
