@@ -12,9 +12,11 @@ from . import conditions, datasets, measures, plots, theorems
 from .compare import Comparison, compare
 from .conditions import Finding
 from .dataset import Dataset
+from .diagnose import Diagnosis, diagnose
 from .errors import FileError, FlowError, HypothesisError, InputError, RectilinearError
 from .events import Events, Kind
 from .flow import descend, resume, simulate
+from .linearity import Estimate, Linearity, linearity
 from .long_trajectory import LongTrajectory
 from .network import Network, odd_nonlinear_network
 from .prediction import Prediction
@@ -28,6 +30,8 @@ __all__ = [
     "Audit",
     "Comparison",
     "Dataset",
+    "Diagnosis",
+    "Estimate",
     "Events",
     "FileError",
     "Finding",
@@ -35,6 +39,7 @@ __all__ = [
     "HypothesisError",
     "InputError",
     "Kind",
+    "Linearity",
     "LongTrajectory",
     "Network",
     "Prediction",
@@ -46,6 +51,8 @@ __all__ = [
     "conditions",
     "datasets",
     "descend",
+    "diagnose",
+    "linearity",
     "load",
     "measures",
     "odd_nonlinear_network",
