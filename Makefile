@@ -4,7 +4,7 @@ BIN := .venv/bin
 BENCH := .venv-bench/bin
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: reproduce test test-slow bench docs lock clean
+.PHONY: reproduce test test-torch test-slow bench docs lock clean
 
 reproduce: .venv/ready  ## the main job: the papers' figures into out/
 	$(BIN)/rectilinear reproduce --out out
@@ -16,6 +16,9 @@ test: .venv/ready  ## everything CI checks
 	$(BIN)/lint-imports
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest tests/test_kernels.py
 	$(BIN)/pytest -n 2
+
+test-torch: .venv-bench/ready  ## PyTorch models in and out, where torch is: in the benchmarks' environment
+	$(BENCH)/pytest tests/test_torch_models.py
 
 test-slow: .venv/ready  ## long studies
 	$(BIN)/pytest -m slow

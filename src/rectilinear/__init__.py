@@ -22,6 +22,7 @@ from .network import Network, odd_nonlinear_network
 from .prediction import Prediction
 from .problem import Problem
 from .theorems import predict
+from .torch_models import from_torch, to_torch
 from .trajectory import Audit, Status, Trajectory, load
 
 __version__ = version("rectilinear")
@@ -52,6 +53,7 @@ __all__ = [
     "datasets",
     "descend",
     "diagnose",
+    "from_torch",
     "linearity",
     "load",
     "measures",
@@ -61,4 +63,5 @@ __all__ = [
     "resume",
     "simulate",
     "theorems",
+    "to_torch",
 ]
