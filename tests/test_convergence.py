@@ -72,7 +72,7 @@ def test_explicit_steps_are_of_order_eight_and_dense_output_of_order_seven():
             assert stepper.step(100.0)
             stepper.prepare_dense()
             middle = stepper.t + 0.37 * stepper.h
-            errors.append(abs(stepper.dense(middle)[0] - exact(middle)))
+            errors.append(abs(stepper.dense(np.array([middle]))[0, 0] - exact(middle)))
             stepper.accept()
         inside.append(max(errors))
         ends.append(abs(stepper.y[0] - exact(6.0)))

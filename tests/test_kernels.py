@@ -6,7 +6,7 @@ import pytest
 import naive
 import rectilinear as rl
 from rectilinear.flow import field, radau
-from rectilinear.flow.aligned import split
+from rectilinear.flow.aligned import find_split
 from rectilinear.flow.field import DeepField, TwoLayerField, flatten, make_field, unflatten
 from rectilinear.flow.kernels import BLOCK, padded
 
@@ -108,8 +108,9 @@ def test_work_shared_by_threads_gives_the_same_field(monkeypatch, workers):
 def test_aligned_neurons_are_folded_into_one_line_without_error(monkeypatch, spread, kind):
     """Neurons within an angle of +-r, one outlier, and samples near the hyperplane of r, one of them exactly on it."""
     monkeypatch.setattr(field, "ALIGNED_WORK", 0)
+    monkeypatch.setattr(field.aligned, "WORTHWHILE", 0.5)
     splits = []
-    monkeypatch.setattr(field.aligned, "split", lambda *given: splits.append(split(*given)) or splits[-1])
+    monkeypatch.setattr(field.aligned, "find_split", lambda *given: splits.append(find_split(*given)) or splits[-1])
     for seed, loss in enumerate(LOSSES):
         rng = np.random.default_rng(seed)
         problem = made_problem(kind, 20, 3, (12,), loss, ALPHAS[seed % 2], rng)

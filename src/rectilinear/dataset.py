@@ -228,24 +228,35 @@ def find_lines(x: Array) -> Lines:
     along = units @ axis
     signs = np.where(along < 0, -1.0, 1.0)
     units = units * signs[:, None]
-    order = np.argsort(np.abs(along), kind="stable")
     along = np.abs(along)
-
-    index = np.empty(len(x), dtype=np.intp)
-    representatives: list[int] = []
-    candidates: list[int] = []  # lines whose representative is near on the axis
-    for i in order:
-        candidates = [k for k in candidates if along[i] - along[representatives[k]] <= SAME_LINE]
-        for k in candidates:
-            if np.abs(units[i] - units[representatives[k]]).max() <= SAME_LINE:
-                index[i] = k
-                break
-        else:
-            index[i] = len(representatives)
-            candidates.append(len(representatives))
-            representatives.append(int(i))
+    order = np.argsort(along, kind="stable")
+    index, representatives = _lines_along(units[order], along[order])
+    index[order], representatives = index.copy(), order[representatives]
     # number the lines by first appearance, so that rotating the inputs leaves the numbering alone
     _, first = np.unique(index, return_index=True)
     rank = np.argsort(np.argsort(first))
-    normals = units[np.array(representatives)[np.argsort(first)]]
+    normals = units[representatives[np.argsort(first)]]
     return Lines(_frozen(normals), rank[index], _frozen(norms * signs))
+
+
+def _lines_along(units: Array, along: Array) -> tuple[Indices, Indices]:
+    """The line of each unit vector, and each line's first vector, for vectors sorted by `along`, their place on an axis."""
+    # mostly, neighbours on the axis are on one line or far apart
+    apart = np.append(True, np.diff(along) > SAME_LINE)
+    other = np.append(True, np.abs(np.diff(units, axis=0)).max(axis=1) > SAME_LINE)
+    if not (other & ~apart).any():
+        return np.cumsum(apart) - 1, np.flatnonzero(apart)
+    index = np.empty(len(units), dtype=np.intp)
+    first: list[int] = []
+    candidates: list[int] = []  # lines whose first vector is near on the axis
+    for i in range(len(units)):
+        candidates = [k for k in candidates if along[i] - along[first[k]] <= SAME_LINE]
+        for k in candidates:
+            if np.abs(units[i] - units[first[k]]).max() <= SAME_LINE:
+                index[i] = k
+                break
+        else:
+            index[i] = len(first)
+            candidates.append(len(first))
+            first.append(i)
+    return index, np.array(first)

@@ -191,11 +191,11 @@ class Decisions:
 def first_start(problem: Problem, decisions: Decisions) -> Start:
     """The problem's own start, with neurons on kinks decided."""
     theta = np.concatenate([problem.weights[0], problem.weights[1].T], axis=1)
-    output = problem.output(problem.weights)
-    pull = np.asarray(problem.loss.pull(problem.y, output)) / len(problem.y)
+    pull = decisions.kinks.pulls(theta)
     if not np.abs(pull).max() < STRONGEST:
+        margin = float(np.min(problem.y * problem.output(problem.weights)))
         raise FlowError(
-            f"the gradient must be finite at the start, found a margin of {float(np.min(problem.y * output)):.3g} "
-            f"where the {problem.loss} loss exceeds the range of numbers; start from smaller weights or use the logistic loss."
+            f"the gradient must be finite at the start, found a margin of {margin:.3g} where the {problem.loss} loss exceeds "
+            "the range of numbers; start from smaller weights or use the logistic loss."
         )
     return Start(0.0, theta, decisions.start(theta, pull), 0.0)

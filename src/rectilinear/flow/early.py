@@ -203,7 +203,11 @@ class EarlyPhase:
     def step_end(self) -> float:
         return self._next.t
 
-    def state(self, t: float) -> tuple[Array, float]:
+    def states(self, times: Array) -> tuple[Array, Array]:
+        states, energies = zip(*(self._state(float(t)) for t in times), strict=True)
+        return np.array(states), np.array(energies)
+
+    def _state(self, t: float) -> tuple[Array, float]:
         if t == self.t:
             at = self.end
         elif t == self._next.t:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import DOP853
@@ -20,6 +21,18 @@ EXTRA_NODES, EXTRA_TABLEAU, DENSE = DOP853.C_EXTRA, DOP853.A_EXTRA, DOP853.D
 ERROR_3, ERROR_5 = DOP853.E3, DOP853.E5
 SAFETY, SHRINK, GROW = 0.9, 0.2, 8.0
 SMOOTH_ORDER = 4  # an error that falls more slowly than this power of the step is not that of a smooth field
+
+
+@numba.njit(cache=True, nogil=True)
+def combined(coefficients: Array, slopes: Array) -> Array:
+    """sum_s c_s k_s for slopes (stages or more, size): too small a product for the threads of BLAS."""
+    out = np.zeros(slopes.shape[1])
+    for s in range(coefficients.shape[0]):
+        c = coefficients[s]
+        if c != 0.0:
+            for i in range(out.shape[0]):
+                out[i] += c * slopes[s, i]
+    return out
 
 
 class ExplicitStepper:
@@ -87,8 +100,8 @@ class ExplicitStepper:
             h = (t_end - self.t) / 2  # two equal steps rather than a full one and a sliver
         k = self.slopes
         for s in range(1, STAGES):
-            self._evaluate(self.y + h * (TABLEAU[s, :s] @ k[:s]), k[s])
-        new = self.y + h * (FINAL @ k[:STAGES])
+            self._evaluate(self.y + h * combined(TABLEAU[s, :s], k), k[s])
+        new = self.y + h * combined(FINAL, k)
         error = self._error(new, h)
         kinked = error > 1.0 and h <= self.floor() and error * self.rtol <= self.forgiven and self._rough(h, error)
         if not np.isfinite(error) or (error > 1.0 and not kinked):
@@ -117,10 +130,9 @@ class ExplicitStepper:
 
     def _error(self, new: Array, h: float) -> float:
         scale = self.rtol * self.size(self.y, new)
-        k = self.slopes[:STAGES]
         with np.errstate(invalid="ignore", over="ignore"):
-            fifth = np.mean(((ERROR_5[:STAGES] @ k) / scale) ** 2)
-            third = np.mean(((ERROR_3[:STAGES] @ k) / scale) ** 2)
+            fifth = np.mean((combined(ERROR_5[:STAGES], self.slopes) / scale) ** 2)
+            third = np.mean((combined(ERROR_3[:STAGES], self.slopes) / scale) ** 2)
         if fifth == 0.0:
             return 0.0
         return float(h * fifth / np.sqrt(fifth + 0.01 * third))
@@ -129,19 +141,16 @@ class ExplicitStepper:
         """Three more slopes give the interpolant of order 7 over the step just made."""
         k, h = self.slopes, self.h
         for s, row in enumerate(EXTRA_TABLEAU, STAGES + 1):
-            self._evaluate(self.y_old + h * (row[:s] @ k[:s]), k[s])
+            self._evaluate(self.y_old + h * combined(row[:s], k), k[s])
         change = self.y_new - self.y_old
         self._dense = np.empty((7, self.y.size))
         self._dense[0] = change
         self._dense[1] = h * k[0] - change
         self._dense[2] = 2 * change - h * (k[STAGES] + k[0])
-        self._dense[3:] = h * (DENSE @ k)
+        self._dense[3:] = [h * combined(row, k) for row in DENSE]
 
-    def dense(self, t: float) -> Array:
-        """y at a time within the step just made; call `prepare_dense` first."""
-        u = (t - self.t_old) / self.h
-        out = np.zeros_like(self.y)
-        for i, row in enumerate(self._dense[::-1]):
-            out += row
-            out *= u if i % 2 == 0 else 1 - u
-        return out + self.y_old
+    def dense(self, times: Array) -> Array:
+        """y at times (t,) within the step just made, (t, size); call `prepare_dense` first."""
+        u = (times - self.t_old) / self.h
+        factors = np.array([u if i % 2 == 0 else 1.0 - u for i in range(len(self._dense))])
+        return np.array([self.y_old + combined(weights, self._dense) for weights in np.cumprod(factors, axis=0).T])

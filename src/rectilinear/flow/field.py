@@ -18,6 +18,7 @@ Array = NDArray[np.float64]
 THREAD_WORK = 2_000_000  # multiply-adds below which handing work to a second thread costs more than it saves
 ALIGNED_WORK = 200_000  # multiply-adds below which looking for aligned neurons costs more than it saves
 SPLIT_AGE = 40  # evaluations after which a better split is looked for
+LOOK_AGAIN = 5  # evaluations after which one is looked for where there was none
 DEEP_BLOCK = 512  # samples a pass of the deep field
 
 
@@ -75,10 +76,10 @@ class TwoLayerField:
         self.shapes = network.shapes
         self.size = sum(out * into for out, into in self.shapes)
         self.rows, self.labels, self.mirror_labels, self.mirrored = _folded(problem)
-        self.x = np.ascontiguousarray(self.rows[: self.shapes[0][1]].T)
-        self.units = self.x / np.linalg.norm(self.x, axis=1)[:, None]
+        x = np.ascontiguousarray(self.rows[: self.shapes[0][1]].T)
+        self.units = x / np.linalg.norm(x, axis=1)[:, None]
         self._last_split: aligned.Split | None = None
-        self._split_age = 0
+        self._split_age = LOOK_AGAIN
 
     def velocity(self, theta: Array, out: Array) -> float:
         problem = self.problem
@@ -104,7 +105,7 @@ class TwoLayerField:
     def _drive(self, w: Array, a: Array, backward: bool) -> tuple[Array, float]:
         """g_h for each neuron (neurons, inputs), and the mean loss."""
         neurons, inputs = w.shape
-        if w.size * len(self.x) > ALIGNED_WORK and (chosen := self._split(w, a)) is not None:
+        if w.size * len(self.units) > ALIGNED_WORK and (chosen := self._split(w, a)) is not None:
             return self._aligned_drive(chosen, w, a, backward)
         padded_w = kernels.padded(w, kernels.NEURON_TILE, kernels.INPUT_TILE)
         padded_a = np.zeros(len(padded_w))
@@ -138,25 +139,24 @@ class TwoLayerField:
     def _split(self, w: Array, a: Array) -> aligned.Split | None:
         """Aligned neurons and the rest; looked for anew when the last split no longer fits, and now and then to profit from more."""
         self._split_age += 1
-        if self._last_split is None or self._split_age > SPLIT_AGE or not self._last_split.fits(w):
-            self._last_split, self._split_age = aligned.split(w, a @ w, self.units), 0
+        if self._last_split is None:
+            due = self._split_age > LOOK_AGAIN
+        else:
+            due = self._split_age > SPLIT_AGE or not aligned.fits(self._last_split, w)
+        if due:
+            self._last_split, self._split_age = aligned.find_split(w, a @ w, self.units), 0
         return self._last_split
 
     def _aligned_drive(self, chosen: aligned.Split, w: Array, a: Array, backward: bool) -> tuple[Array, float]:
         """The same as `_drive`, for neurons most of which point along one line."""
-        alpha, loss, samples = self.problem.network.alpha, self.problem.loss.code, self.problem.data.samples
-        c, e = 0.5 * (1.0 + alpha), 0.5 * (1.0 - alpha)
-        even, near, far = aligned.even_part(chosen, w, a, self.x)
-        odd_pull, even_pull = np.empty(len(even)), np.empty(len(even))
-        linear = self.x @ (a @ w)
-        total = kernels.pair_pulls(
-            loss, c * linear, e * even, self.labels, self.mirror_labels, self.mirrored, odd_pull, even_pull
-        )
-        drive = np.empty_like(w)
+        drive, samples = np.empty_like(w), self.problem.data.samples
+        total = aligned.drive_of_split(
+            chosen, self.rows, self.labels, self.mirror_labels, self.mirrored, w, a,
+            self.problem.network.alpha, self.problem.loss.code, backward, drive,
+        )  # fmt: skip
         if backward:
-            aligned.even_drive(chosen, self.x, e * even_pull, near, far, drive)
-            drive += c * (odd_pull @ self.x)
-        return drive / samples, total / samples
+            drive /= samples
+        return drive, total / samples
 
 
 def _folded(problem: Problem) -> tuple[Array, Array, Array, NDArray[np.bool_]]:

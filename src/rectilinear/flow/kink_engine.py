@@ -322,7 +322,11 @@ class KinkEngine:
     def step_end(self) -> float:
         return self.t + self.h
 
-    def state(self, t: float) -> tuple[Array, float]:
+    def states(self, times: Array) -> tuple[Array, Array]:
+        states, energies = zip(*(self._state(float(t)) for t in times), strict=True)
+        return np.array(states), np.array(energies)
+
+    def _state(self, t: float) -> tuple[Array, float]:
         carried, energy = self.groups.carried, self.energy
         if t != self.t:
             u = min(1.0, (t - self.t) / self.h)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..dataset import find_lines
 from ..problem import Problem
+from .kernels import FAST
 
 Array = NDArray[np.float64]
 Signs = NDArray[np.int8]
@@ -42,8 +43,9 @@ class Kinks:
 
     def __init__(self, problem: Problem) -> None:
         lines = find_lines(problem.x)
-        self.x, self.alpha = problem.x, problem.network.alpha
+        self.problem, self.x, self.alpha = problem, problem.x, problem.network.alpha
         self.normals, self.line, self.lengths = lines.normals, lines.index, lines.lengths
+        self._turned_normals = np.ascontiguousarray(self.normals.T)
         self.weights = (1.0 - self.alpha) * np.abs(self.lengths)
         self._seen: dict[bytes, Array] = {}
         self._holds: dict[bytes, tuple[Array, Array]] = {}
@@ -61,6 +63,20 @@ class Kinks:
     def jumps(self, pull: Array) -> Array:
         """D_l of every line, (lines,)."""
         return np.asarray(np.bincount(self.line, weights=self.weights * pull, minlength=len(self)), dtype=np.float64)
+
+    def pulls(self, theta: Array) -> Array:
+        """-dl/df/P on the samples for neurons theta (h, inputs + 1)."""
+        return self.look(theta, np.zeros((len(theta), len(self)), dtype=np.int8))[0]
+
+    def look(self, theta: Array, signs: Signs) -> tuple[Array, NDArray[np.intp]]:
+        """The pulls -dl/df/P on the samples, and the pairs (neuron, line) that are beyond a kink on which they are not held.
+
+        sigma(z) = c z + e |z| makes one product per line serve all samples on it.
+        """
+        odd, even, crossed = look_at_lines(theta, self._turned_normals, signs)
+        c, e = 0.5 * (1.0 + self.alpha), 0.5 * (1.0 - self.alpha)
+        f = c * self.lengths * odd[self.line] + e * np.abs(self.lengths) * even[self.line]
+        return np.asarray(self.problem.loss.pull(self.problem.y, f)) / len(f), crossed
 
     def slopes(self, signs: Signs) -> Array:
         """sigma' at each sample for a pattern (..., lines) -> (..., samples); held lines count as below."""
@@ -212,3 +228,30 @@ def box_problem(gram: Array, q: Array, bounds: Array) -> Array:
         for r in range(free.shape[0]):
             mu[free[r]] = min(max(mu[free[r]] + step[r], 0.0), bounds[free[r]])
     return mu
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def look_at_lines(theta: Array, turned_normals: Array, signs: Signs) -> tuple[Array, Array, NDArray[np.intp]]:
+    """sum_h a_h z_hl and sum_h a_h |z_hl| of every line, z = n.w, and the pairs (h, l) where z and the sign disagree.
+
+    The matrix z (neurons, lines) is not stored: its memory would cost more than computing it.
+    """
+    inputs, lines = turned_normals.shape
+    odd, even, z = np.zeros(lines), np.zeros(lines), np.empty(lines)
+    found = []
+    for h in range(theta.shape[0]):
+        z[:] = 0.0
+        for k in range(inputs):
+            for line in range(lines):
+                z[line] += theta[h, k] * turned_normals[k, line]
+        a, disagree = theta[h, inputs], 0
+        for line in range(lines):
+            odd[line] += a * z[line]
+            even[line] += a * abs(z[line])
+            disagree += z[line] * signs[h, line] < 0.0
+        if disagree:
+            found.extend([(h, line) for line in range(lines) if z[line] * signs[h, line] < 0.0])
+    pairs = np.empty((len(found), 2), dtype=np.intp)
+    for k in range(len(found)):
+        pairs[k, 0], pairs[k, 1] = found[k]
+    return odd, even, pairs

@@ -169,7 +169,7 @@ class LongEngine(KinkEngine):
 
     def look(self, u: float = 0.0) -> LongState:
         """The state at share u of the step."""
-        flat, fall = self.state(self.t + u * self.h)
+        flat, fall = self._state(self.t + u * self.h)
         width = self.problem.network.widths[0]
         theta = np.concatenate([flat[:-width].reshape(width, -1), flat[-width:, None]], axis=1)
         drift = self._normalised(theta, self.live)[1] - (self.first_log_loss - fall)

@@ -180,8 +180,8 @@ class Engine(Protocol):
     @property
     def step_end(self) -> float: ...
 
-    def state(self, t: float) -> tuple[Array, float]:
-        """Flat weights and the integral of |grad L|^2 at a time within the step just made."""
+    def states(self, times: Array) -> tuple[Array, Array]:
+        """Flat weights (t, size) and the integral of |grad L|^2 (t,) at times within the step just made."""
         ...
 
     def commit(self) -> tuple[float, float]:
@@ -198,26 +198,28 @@ class Record:
         self.problem, self.field = problem, field
         self.times: list[float] = []
         self.states: list[Array] = []
-        self.energies: list[float] = []
+        self.energies: list[Array] = []
 
-    def keep(self, t: float, state: tuple[Array, float]) -> None:
-        self.times.append(t)
-        self.states.append(state[0])
-        self.energies.append(state[1])
+    def keep(self, times: Array, engine: Engine) -> None:
+        if len(times):
+            states, energies = engine.states(times)
+            self.times += times.tolist()
+            self.states.append(states)
+            self.energies.append(energies)
 
     def trajectory(self, status: Status, engine: Phases, watch: Watch, made: dict[str, object]) -> Trajectory:
         problem = self.problem
         times = np.array(self.times)
-        loss = np.array([self.field.loss(theta) for theta in self.states])
-        size = sum(w.size for w in problem.weights)
-        weights = unflatten(np.array(self.states).reshape(-1, size), problem.network.shapes)
+        states = np.concatenate([np.empty((0, self.field.size)), *self.states])
+        loss = np.array([self.field.loss(theta) for theta in states])
+        weights = unflatten(states, problem.network.shapes)
         return Trajectory(
             problem=problem,
             times=times,
             loss=loss,
             weights=weights,
             status=status,
-            audit=audit_run(problem, times, loss, weights, np.array(self.energies)),
+            audit=audit_run(problem, times, loss, weights, np.concatenate([np.empty(0), *self.energies])),
             statistics={**engine.statistics(), "seconds": time.perf_counter() - watch.began},
             provenance=made,
             events=engine.events(),
@@ -227,20 +229,19 @@ class Record:
 
 def _drive(engine: Engine, record: Record, times: Array, watch: Watch, rules: StopRules) -> Status:
     """Step until the last time or a reason to stop; keep the states at `times` and, on an early stop, the last one."""
-    left = list(times[::-1])
-    if left[-1] == 0.0:
-        record.keep(left.pop(), engine.state(0.0))
+    done = int(times[0] == 0.0)
+    record.keep(times[:done], engine)
     status = None
     try:
-        while left and status is None:
+        while done < len(times) and status is None:
             status = watch.over_budget(engine.t / times[-1], f"t = {engine.t:.4g}")
             if not engine.attempt(times[-1]):
                 if engine.chattering:
                     status = Status.CHATTERING
                 continue
-            while left and left[-1] <= engine.step_end:
-                record.keep(left[-1], engine.state(left[-1]))
-                left.pop()
+            passed = int(np.searchsorted(times, engine.step_end, side="right"))
+            record.keep(times[done:passed], engine)
+            done = passed
             speed, objective = engine.commit()
             status = status or rules.met(speed, objective)
             if not np.isfinite(objective):
@@ -249,9 +250,9 @@ def _drive(engine: Engine, record: Record, times: Array, watch: Watch, rules: St
         status = Status.INTERRUPTED
     except FlowError:
         status = Status.STUCK
-    if left and (not record.times or engine.t > record.times[-1]):
-        record.keep(engine.t, engine.state(engine.t))
-    return Status.FINISHED if not left else status or Status.FINISHED
+    if done < len(times) and (not record.times or engine.t > record.times[-1]):
+        record.keep(np.array([engine.t]), engine)
+    return Status.FINISHED if done == len(times) else status or Status.FINISHED
 
 
 class Phases:
@@ -299,8 +300,8 @@ class Phases:
     def attempt(self, t_end: float) -> bool:
         return self.current.attempt(t_end)
 
-    def state(self, t: float) -> tuple[Array, float]:
-        return self.current.state(t)
+    def states(self, times: Array) -> tuple[Array, Array]:
+        return self.current.states(times)
 
     def commit(self) -> tuple[float, float]:
         speed, objective = self.current.commit()

@@ -70,7 +70,7 @@ class SmoothEngine:
             self.objective = self.field.velocity(y[:-1], velocity)
             if self.slides is not None:
                 self.slides.project(unflatten(velocity, self.shapes)[0])
-            out[-1] = np.sum(velocity**2)  # not a BLAS product: its threads would cost more than it
+            out[-1] = np.sum(velocity**2)
 
     def _size(self, old: Array, new: Array) -> Array:
         """What each component's error is compared with; the energy integral is carried along uncontrolled."""
@@ -84,8 +84,7 @@ class SmoothEngine:
         return np.sqrt(np.maximum(np.append(np.concatenate(sizes), np.inf), np.finfo(float).tiny))
 
     def _floor(self) -> float:
-        speed = float(np.linalg.norm(self.stepper.slopes[0][:-1]))
-        return self.floor_share * float(np.linalg.norm(self.stepper.y[:-1])) / max(speed, 1e-300)
+        return self.floor_share * _length(self.stepper.y[:-1]) / max(_length(self.stepper.slopes[0][:-1]), 1e-300)
 
     @property
     def chattering(self) -> bool:
@@ -113,43 +112,51 @@ class SmoothEngine:
             return self.stepper.y
         if t == self.stepper.t_old + self.stepper.h:
             return self.stepper.y_new
+        return self._between(np.array([t]))[0]
+
+    def _between(self, times: Array) -> Array:
         if not self._dense_ready:
             self.stepper.prepare_dense()
             self._dense_ready = True
-        return self.stepper.dense(t)
+        return self.stepper.dense(times)
 
-    def state(self, t: float) -> tuple[Array, float]:
-        theta = self._at(t)[:-1].copy()
-        self._restore_balance(theta, t)
-        return theta, float(self._at(t)[-1])
+    def states(self, times: Array) -> tuple[Array, Array]:
+        y = self._at(float(times[0]))[None].copy() if len(times) == 1 else self._between(times)
+        self._restore_balance(y[:, :-1], times)
+        return y[:, :-1], y[:, -1]
 
-    def _restore_balance(self, theta: Array, t: float) -> None:
+    def _restore_balance(self, theta: Array, times: Array) -> None:
         """Put |w_h|^2 - a_h^2 of every neuron back to what the flow conserves: a correction of the size of the step's error."""
         if self.balance is None:
             return
         w, a = unflatten(theta, self.shapes)
-        incoming, outgoing = np.sum(w**2, axis=1), a[0] ** 2
-        missing = self.balance * np.exp(-2.0 * self.problem.l2 * t) - (incoming - outgoing)
+        incoming, outgoing = np.einsum("thd,thd->th", w, w), a[:, 0] ** 2
+        missing = np.exp(-2.0 * self.problem.l2 * times)[:, None] * self.balance - (incoming - outgoing)
         shift = 0.5 * missing / np.maximum(incoming + outgoing, np.finfo(float).tiny)
-        w *= 1.0 + shift[:, None]
-        a *= 1.0 - shift
+        w *= 1.0 + shift[..., None]
+        a *= 1.0 - shift[:, None]
 
     def commit(self) -> tuple[float, float]:
         if self._cut is None or self.slides is None:
             self.stepper.accept()
-            self._restore_balance(self.stepper.y[:-1], self.t)
+            self._restore_balance(self.stepper.y[None, :-1], np.array([self.t]))
         else:
             y = self._at(self._cut)
             theta = self.slides.apply(self._neurons(self._cut), self._cut)
             self.stepper.restart(self._cut, np.concatenate([theta[:, :-1].ravel(), theta[:, -1], y[-1:]]))
             self._cut = None
         penalty = self.problem.l2 * self.problem.network.penalty(unflatten(self.stepper.y[:-1], self.shapes))
-        return float(np.linalg.norm(self.stepper.slopes[0][:-1])), self.objective - penalty
+        return _length(self.stepper.slopes[0][:-1]), self.objective - penalty
 
     def statistics(self) -> dict[str, int]:
         stepper = self.stepper
         counted = {"steps": self.steps, "rejected": stepper.rejected, "gradients": stepper.evaluations}
         return counted | ({"unresolved": stepper.unresolved} if stepper.unresolved else {})
+
+
+def _length(vector: Array) -> float:
+    """|v|, without the threads of a BLAS product, which would cost more than it."""
+    return float(np.sqrt(np.sum(vector**2)))
 
 
 NeuronsAt = Callable[[float], Array]
@@ -175,19 +182,6 @@ class Slides:
         self.bases = self._held_bases()
         self._event: list[int] = []  # neuron, line and side of the event found last
 
-    def _heights(self, theta: Array) -> Array:
-        """n.w of every neuron and line, (neurons, lines)."""
-        return np.asarray(theta[:, :-1] @ self.kinks.normals.T)
-
-    def _pulls(self, theta: Array, heights: Array | None = None) -> Array:
-        """-dl/df/P on the samples; sigma(z) = c z + e |z| makes one product per line serve all samples on it."""
-        kinks = self.kinks
-        heights = self._heights(theta) if heights is None else heights
-        odd, even = theta[:, -1] @ heights, theta[:, -1] @ np.abs(heights)
-        c, e = 0.5 * (1.0 + kinks.alpha), 0.5 * (1.0 - kinks.alpha)
-        f = c * kinks.lengths * odd[kinks.line] + e * np.abs(kinks.lengths) * even[kinks.line]
-        return np.asarray(self.problem.loss.pull(self.problem.y, f)) / len(f)
-
     def _held_bases(self) -> dict[int, Array]:
         held = np.flatnonzero((self.signs == 0).any(axis=1))
         return {int(h): self.kinks.held_basis(np.flatnonzero(self.signs[h] == 0)) for h in held}
@@ -203,35 +197,28 @@ class Slides:
         `velocity` is that of the first layer at the end of the step.
         """
         theta = neurons_at(end)
-        heights = self._heights(theta)
-        signs = self._sides(heights)
-        crossed = np.argwhere((signs != self.signs) & (self.signs != 0))
+        pull, crossed = self.kinks.look(theta, self.signs)
         if not len(crossed) and not self.bases:
             return None
-        pull = self._pulls(theta, heights)
         found: list[tuple[float, int, int, int]] = []  # time, neuron, line, side it leaves to (0: it arrives)
-        for h, line in crossed[self._stopped(crossed, theta, signs, velocity, pull)]:
+        for h, line in crossed[self._stopped(crossed, theta, velocity, pull)]:
             found.append((_root(self._height, neurons_at, (h, line), start, end), int(h), int(line), 0))
         for h in self.bases:
             for line, side in self._leaving(theta[h], self.signs[h], pull):
                 found.append((_root(self._hold_left, neurons_at, (h, line, side), start, end), h, line, side))
         if not found:
-            self.signs = np.where(self.signs == 0, 0, signs).astype(np.int8)
+            self.signs[crossed[:, 0], crossed[:, 1]] *= -1
             return None
         t, *self._event = min(found)
         return t if t > start else float(np.nextafter(start, end))
 
-    def _sides(self, heights: Array) -> Signs:
-        """Sides of the kinks the neurons are on; exactly on one counts as where it was."""
-        return np.where(heights == 0.0, self.signs, np.sign(heights)).astype(np.int8)
-
     def _height(self, theta: Array, h: int, line: int) -> float:
         return float(self.signs[h, line] * (self.kinks.normals[line] @ theta[h, :-1]))
 
-    def _stopped(self, crossed: Indices, theta: Array, signs: Signs, velocity: Array, pull: Array) -> NDArray[np.bool_]:
+    def _stopped(self, crossed: Indices, theta: Array, velocity: Array, pull: Array) -> NDArray[np.bool_]:
         """Of pairs (neuron, line) just crossed, those where both sides push towards the kink, or the neuron is held elsewhere."""
         h, line = crossed.T
-        side = signs[h, line]
+        side = -self.signs[h, line]
         here = side * np.einsum("kd,kd->k", velocity[h], self.kinks.normals[line])
         before = here - theta[h, -1] * self.kinks.jumps(pull)[line]  # along the way it was going
         return ((here < 0.0) & (before > 0.0)) | np.isin(h, list(self.bases))
@@ -247,19 +234,17 @@ class Slides:
     def _hold_left(self, theta: Array, h: int, line: int, side: int) -> float:
         """What is left of the hold: falls through zero where the neuron leaves to `side`."""
         at = int(np.searchsorted(np.flatnonzero(self.signs[h] == 0), line))
-        share, jump = self.kinks.holds(self.signs[h], self._pulls(theta))
+        share, jump = self.kinks.holds(self.signs[h], self.kinks.pulls(theta))
         return float(-np.sign(theta[h, -1]) * (share[at] if side < 0 else jump[at] - share[at]))
 
     def apply(self, theta: Array, t: float) -> Array:
         """Decide the event found last, at time t; the neurons as they go on."""
         h, line, side = self._event
-        pull = self._pulls(theta)
-        others = self._sides(self._heights(theta))
+        pull, crossed = self.kinks.look(theta, self.signs)
+        self.signs[crossed[:, 0], crossed[:, 1]] *= np.where(crossed[:, 0] == h, 1, -1).astype(np.int8)
         if side:
             self.signs[h] = self.decisions.release(h, theta[h], self.signs[h], line, side, pull, t)
         else:
             self.signs[h], theta[h] = self.decisions.settle(h, theta[h], self.signs[h], np.array([line]), pull, t)
-        keep = (self.signs == 0) | (np.arange(len(theta)) == h)[:, None]
-        self.signs = np.where(keep, self.signs, others).astype(np.int8)
         self.bases = self._held_bases()
         return theta
