@@ -45,6 +45,18 @@ def test_csv_columns_may_be_named_by_numbers(write):
     assert rl.Dataset.from_csv(write("5,1,y\n1.5,2.5,1\n"), target="1").y.tolist() == [2.5]
 
 
+def test_csv_constant_columns_and_labels_are_data_like_any_other(write):
+    """A constant input is a bias, and constant labels are a target."""
+    data = rl.Dataset.from_csv(write("one,a,y\n1,2,5\n1,3,5\n"))
+    assert data.x.tolist() == [[1.0, 2.0], [1.0, 3.0]]
+    assert data.y.tolist() == [5.0, 5.0]
+
+
+def test_csv_single_input_and_single_sample(write):
+    data = rl.Dataset.from_csv(write("a,y\n2,5\n"))
+    assert (data.x.tolist(), data.y.tolist()) == ([[2.0]], [5.0])
+
+
 def test_csv_numbers_survive_to_the_last_bit(write):
     numbers = np.random.default_rng(0).standard_normal((20, 4))
     text = "\n".join(",".join(map(repr, row)) for row in numbers.tolist())
@@ -53,6 +65,7 @@ def test_csv_numbers_survive_to_the_last_bit(write):
 
 
 FILL_IN = "fill it in, or drop the row or column."
+WRITE_NUMBERS = "write it as a number, or drop the column."
 BAD_CSV = {
     "empty file": ("", -1, "table.csv: at least one row of numbers is required, found an empty file."),
     "blank lines": ("\n , \n", -1, "table.csv: at least one row of numbers is required, found an empty file."),
@@ -74,12 +87,12 @@ BAD_CSV = {
     "text cell": (
         "a,b\n1,2\n\n3,red\n",
         -1,
-        f"table.csv, line 4, column 'b': a finite number is required, found 'red'; {FILL_IN}",
+        f"table.csv, line 4, column 'b': a finite number is required, found 'red'; {WRITE_NUMBERS}",
     ),
     "text in the first row": (
         "0.5,red\n1,2\n",
         -1,
-        f"table.csv, line 1, column 2: a finite number is required, found 'red'; {FILL_IN}",
+        f"table.csv, line 1, column 2: a finite number is required, found 'red'; {WRITE_NUMBERS}",
     ),
     "missing cell": (
         "a,b,c\n1,,2\n",
@@ -111,7 +124,31 @@ BAD_CSV = {
         "name it, or drop it if it only numbers the rows (pandas: to_csv(index=False)).",
     ),
     "unknown target": ("a,b\n1,2\n", "label", "table.csv: target 'label' is not a column; there are a, b."),
-    "two targets": ("a,y,y\n1,2,3\n", "y", "table.csv: one column must be named 'y', found 2; rename them."),
+    "two targets": (
+        "a,y,y\n1,2,3\n",
+        "y",
+        "table.csv: column names must differ, found 'y' for columns 2 and 3; rename or drop one.",
+    ),
+    "one name twice": (
+        "a,b, a\n1,2,3\n",
+        "b",
+        "table.csv: column names must differ, found 'a' for columns 1 and 3; rename or drop one.",
+    ),
+    "huge value": (
+        "a,b,y\n1,2,1\n1e200,2,1\n",
+        "y",
+        "table.csv: x must not exceed 1e+100, whose square still is a number, found 1e+200; rescale it.",
+    ),
+    "beyond all numbers": (
+        "a,y\n1e999,1\n",
+        "y",
+        f"table.csv, line 2, column 'a': a finite number is required, found '1e999'; {FILL_IN}",
+    ),
+    "thousands": (
+        'a,y\n"1,000",1\n',
+        "y",
+        f"table.csv, line 2, column 'a': a finite number is required, found '1,000'; {WRITE_NUMBERS}",
+    ),
     "target without header": (
         "1,2\n",
         "label",
@@ -204,14 +241,18 @@ NOT_ARCHIVES = {
     "empty": b"",
     "text": b"1,2,3\n",
     "pickle": pickle.dumps({"x": 1}),
-    "objects": objects_archive(),
     "half a zip": b"PK\x03\x04" + bytes(40),
-    "damaged": truncated_member(),
 }
 
 
 @pytest.mark.parametrize("content", NOT_ARCHIVES.values(), ids=NOT_ARCHIVES.keys())
-def test_files_that_are_not_plain_archives_are_refused(write, content):
+def test_files_that_are_not_archives_are_refused(write, content):
+    sentence = refusal(rl.Dataset.from_npz, write(content, "arrays.npz"))
+    assert sentence == f"arrays.npz: a NumPy .npz archive is required, found another kind of file; {HOW}"
+
+
+@pytest.mark.parametrize("content", [objects_archive(), truncated_member()], ids=["objects", "damaged"])
+def test_archives_of_other_than_plain_arrays_are_refused(write, content):
     sentence = refusal(rl.Dataset.from_npz, write(content, "arrays.npz"))
     assert sentence.startswith("arrays.npz: a NumPy .npz archive of plain arrays is required (")
     assert sentence.endswith(HOW)

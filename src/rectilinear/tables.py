@@ -15,6 +15,7 @@ from .errors import FileError
 
 Array = NDArray[np.float64]
 
+NPY_MAGIC = b"\x93NUMPY"  # how a file with a single array begins
 MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-"}  # how files write a missing value, in lower case
 
 
@@ -26,11 +27,8 @@ def read_csv(path: Path, target: str | int) -> tuple[Array, Array]:
     body = lines if header is None else lines[1:]
     if not body:
         raise FileError(f"{path.name}: at least one row of numbers is required, found only a header; add samples.")
-    if header is not None and "" in header:
-        raise FileError(
-            f"{path.name}: every column must have a name, found none for column {header.index('') + 1}; "
-            "name it, or drop it if it only numbers the rows (pandas: to_csv(index=False))."
-        )
+    if header is not None:
+        _check_names(path, header)
     column = _target_column(path, target, len(first), header)
     table = np.array([_numbers(path, line, row, len(first), header) for line, row in body])
     return np.delete(table, column, axis=1), table[:, column]
@@ -41,9 +39,12 @@ def read_npz(path: Path) -> tuple[Array, Array]:
     how_to_save = "save with np.savez(path, x=x, y=y)."
     try:
         with path.open("rb") as file:  # NumPy leaves a file open that it opened itself and could not read
+            if not zipfile.is_zipfile(file):
+                file.seek(0)
+                found = "a single array" if file.read(len(NPY_MAGIC)) == NPY_MAGIC else "another kind of file"
+                raise FileError(f"{path.name}: a NumPy .npz archive is required, found {found}; {how_to_save}")
+            file.seek(0)
             archive = np.load(file, allow_pickle=False)
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise FileError(f"{path.name}: a NumPy .npz archive is required, found a single array; {how_to_save}")
             if not {"x", "y"} <= set(archive):
                 found = ", ".join(sorted(archive)) or "none"
                 raise FileError(f"{path.name}: arrays named x and y are required, found {found}; {how_to_save}")
@@ -82,6 +83,20 @@ def _is_header(row: list[str]) -> bool:
     return names and all(number is None or number.is_integer() for number in numbers)
 
 
+def _check_names(path: Path, header: list[str]) -> None:
+    if "" in header:
+        raise FileError(
+            f"{path.name}: every column must have a name, found none for column {header.index('') + 1}; "
+            "name it, or drop it if it only numbers the rows (pandas: to_csv(index=False))."
+        )
+    columns: dict[str, int] = {}
+    for column, name in enumerate(header, start=1):
+        if (first := columns.setdefault(name, column)) != column:
+            raise FileError(
+                f"{path.name}: column names must differ, found {name!r} for columns {first} and {column}; rename or drop one."
+            )
+
+
 def _number(cell: str) -> float | None:
     try:
         return float(cell)
@@ -98,20 +113,15 @@ def _numbers(path: Path, line: int, row: list[str], columns: int, header: list[s
         if number is None or not math.isfinite(number):
             column = f"column {header[position]!r}" if header else f"column {position + 1}"
             found = repr(cell.strip()) if cell.strip() else "an empty cell"
-            raise FileError(
-                f"{path.name}, line {line}, {column}: a finite number is required, found {found}; "
-                "fill it in, or drop the row or column."
-            )
+            is_text = number is None and cell.strip().lower() not in MISSING
+            remedy = "write it as a number, or drop the column" if is_text else "fill it in, or drop the row or column"
+            raise FileError(f"{path.name}, line {line}, {column}: a finite number is required, found {found}; {remedy}.")
         numbers.append(number)
     return numbers
 
 
 def _target_column(path: Path, target: str | int, columns: int, header: list[str] | None) -> int:
     if header is not None and target in header:
-        if header.count(str(target)) > 1:
-            raise FileError(
-                f"{path.name}: one column must be named {target!r}, found {header.count(str(target))}; rename them."
-            )
         return header.index(str(target))
     try:
         position = int(target)
