@@ -88,7 +88,7 @@ def test_the_page_is_well_formed_and_needs_nothing_else(written):
 def test_the_page_has_a_row_a_section_and_a_verdict_for_each_claim(written):
     page = Page(written.read_text())
     assert {"good", "mended", "figure-curve"} <= page.ids
-    assert page.links == ["#good", "#mended"]
+    assert page.links == ["#good", "#figure-curve", "#mended"]
     for piece in (
         "Title <good>",
         "If a < b then c.",

@@ -363,7 +363,9 @@ def test_claims_have_names_of_their_own_and_say_where_they_come_from():
 
 QUICK = (
     "theorem_1",
-    "lemmas_8_9",
+    "homogeneity",
+    "lemma_8",
+    "lemma_9",
     "lemma_10",
     "lemma_11",
     "equation_7",

@@ -40,11 +40,11 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], class_: str = ""
     return tag("table", tag("thead", head), tag("tbody", *body), class_=class_)
 
 
-def figure(path: Path, caption: str) -> Html:
-    """A PNG file as an image within the page."""
+def figure(path: Path, caption: str, shown: str | None = None) -> Html:
+    """A PNG file as an image within the page, with its caption as it is `shown`, plain by default."""
     data = base64.b64encode(path.read_bytes()).decode()
     image = Html(f'<img src="data:image/png;base64,{data}" alt="{html.escape(caption)}">')
-    return tag("figure", image, tag("figcaption", caption), id=f"figure-{path.stem}")
+    return tag("figure", image, tag("figcaption", shown or caption), id=f"figure-{path.stem}")
 
 
 def document(title: str, *contents: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..report import badge, document, figure, table, tag
+from ..report import badge, document, figure, table, tag, typeset
 from ..report.html import Html
 from .claim import Measurement, Verdict, written
 from .ledger import Entry, Ledger, versions
@@ -48,15 +48,16 @@ def _summary(ledger: Ledger) -> list[Html]:
 
 
 def _overview(key: str, entries: list[Entry]) -> Html:
-    rows = [
-        (
-            badge(entry.verdict.value),
-            tag("span", tag("a", entry.claim.title, href=f"#{entry.claim.name}"), f", {entry.claim.source}"),
-            entry.headline,
-        )
-        for entry in entries
-    ]
-    return tag("div", tag("h2", PAPERS[key].authors), table(("", "Claim", "Measured"), rows))
+    header = ("", "Claim", "Measured (threshold)", "Figure")
+    return tag("div", tag("h2", PAPERS[key].authors), table(header, map(_summary_row, entries), class_="overview"))
+
+
+def _summary_row(entry: Entry) -> tuple[str, ...]:
+    claim = entry.claim
+    title = tag("div", tag("a", claim.title, href=f"#{claim.name}"), f", {claim.source}")
+    figures = [tag("a", "figure", href=f"#figure-{name}") for name in entry.captions]
+    stated = tag("div", title, tag("div", typeset(claim.statement), class_="soft"))
+    return badge(entry.verdict.value), stated, typeset(entry.headline), Html(" ".join(figures))
 
 
 def _details(key: str, entries: list[Entry], out: Path) -> Html:
@@ -71,7 +72,7 @@ def _claim(entry: Entry, out: Path) -> Html:
     parts = [
         tag("h3", f"{claim.title} ", badge(entry.verdict.value)),
         tag("p", claim.source, class_="soft"),
-        tag("p", claim.statement, class_="statement"),
+        tag("p", typeset(claim.statement), class_="statement"),
     ]
     if not entry.as_recorded:
         parts.append(tag("p", f"Recorded verdict: {claim.recorded.value}."))
@@ -79,18 +80,18 @@ def _claim(entry: Entry, out: Path) -> Html:
         header = ("What was measured", "Value", "Threshold", "Form", "Holds")
         parts.append(table(header, [_row(measurement) for measurement in entry.measurements], class_="measured"))
     if entry.remark:
-        parts.append(tag("p", "" if entry.verdict is not Verdict.FAILED else "The check broke off: ", entry.remark))
-    parts += [figure(out / f"{name}.png", caption) for name, caption in entry.captions.items()]
+        parts.append(tag("p", "" if entry.verdict is not Verdict.FAILED else "The check broke off: ", typeset(entry.remark)))
+    parts += [figure(out / f"{name}.png", caption, typeset(caption)) for name, caption in entry.captions.items()]
     settings = "; ".join(f"{name} {_text(value)}" for name, value in entry.settings.items())
     parts.append(tag("p", f"{settings}. " if settings else "", tag("code", claim.name), class_="soft"))
     return tag("section", *parts, class_="claim", id=claim.name)
 
 
 def _row(measurement: Measurement) -> tuple[str, ...]:
-    value = written(measurement.value)
+    what, value = typeset(measurement.what), written(measurement.value)
     if not measurement.judges:
-        return measurement.what, value, "", "", ""
-    return measurement.what, value, measurement.threshold, measurement.form.value, "yes" if measurement.holds else "no"
+        return what, value, "", "", ""
+    return what, value, measurement.threshold, measurement.form.value, "yes" if measurement.holds else "no"
 
 
 def _text(value: Any) -> str:

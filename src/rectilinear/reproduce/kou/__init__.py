@@ -1,5 +1,5 @@
 """Statements of Kou, Chen and Gu on two-layer networks whose second layer is fixed, on (nearly) orthogonal data."""
 
-from . import margins, patterns, ranks
+from . import correlated, finite_size, margins, patterns, ranks
 
-CLAIMS = (*ranks.CLAIMS, *margins.CLAIMS, *patterns.CLAIMS)
+CLAIMS = (*ranks.CLAIMS, *finite_size.CLAIMS, *margins.CLAIMS, *patterns.CLAIMS, *correlated.CLAIMS)

@@ -67,6 +67,26 @@ def _draw_margins(ratios: dict[str, Array]) -> Figure:
     return figure
 
 
+def check_direction(full: bool) -> Evidence:
+    measurements: list[Measurement] = []
+    for kind in KINDS:
+        for name, alpha in (("leaky ReLU", LEAK), ("ReLU", 0.0)):
+            run = long_run(kind, alpha)
+            directions = run.weights[0] / np.linalg.norm(run.weights[0], axis=(1, 2), keepdims=True)
+            apart = np.linalg.norm(directions[:-1] - directions[-1], axis=(1, 2))
+            rate = np.polyfit(np.log(LOG_TIMES[6:-1]), np.log(apart[6:]), 1)[0]
+            measurements += [
+                at_most(f"{name}, {kind}: W/|W|, t = 10^1000 against t = 10^10000", apart[-1], 0.01),
+                between(f"{name}, {kind}: exponent of that distance as a power of ln t", rate, -1.5, -0.7),
+            ]
+    return Evidence(
+        measurements=tuple(measurements),
+        settings=SETTINGS,
+        remark="The paper leaves it open for ReLU. In these runs the direction converges like 1/ln t for both activation functions; "
+        "on orthogonal data its limit is known in closed form.",
+    )
+
+
 def check_loss_rate(full: bool) -> Evidence:
     worst = {
         f"{name}, {kind}": np.abs(loss_slopes(long_run(kind, alpha))[-4:] + 1.0).max()
@@ -140,6 +160,15 @@ CLAIMS = (
         statement="All training samples have the same normalised margin in the limit; differences of margins stay bounded.",
         recorded=Verdict.CONFIRMED,
         check=check_margins,
+    ),
+    Claim(
+        name="kou_direction",
+        title="The weights converge in direction",
+        paper=KOU,
+        source="Open question 1",
+        statement="The weight matrix W/|W| converges, for ReLU networks too.",
+        recorded=Verdict.CONFIRMED,
+        check=check_direction,
     ),
     Claim(
         name="kou_loss_rate",

@@ -1,4 +1,4 @@
-"""Activation patterns, the decomposition of weights into samples, and what correlation between samples breaks."""
+"""Activation patterns, and the decomposition of weights into samples."""
 
 from __future__ import annotations
 
@@ -7,17 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import measures
-from ...dataset import Dataset
-from ...datasets.separable import near_orthogonality
-from ...flow import simulate
 from ...plots import style
 from ...theorems.decomposition import decomposition, last_switch
 from ...theorems.kou import patterns
 from ...trajectory import Trajectory
-from ..claim import Claim, Evidence, Form, Measurement, Picture, Verdict, at_least, at_most
+from ..claim import Claim, Evidence, Form, Measurement, Picture, Verdict, at_most
 from ..papers import KOU
-from .networks import KINDS, LEAK, SAMPLES, SETTINGS, balance, descent, long_run, own_class, two_class_problem
+from .networks import KINDS, LEAK, SETTINGS, balance, descent, long_run, own_class
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -97,60 +93,6 @@ def check_decomposition(full: bool) -> Evidence:
     return Evidence(measurements=tuple(measurements), settings=SETTINGS)
 
 
-def check_correlated(full: bool) -> Evidence:
-    sizes = (2000, 500, 100, 40, 20, 10) if full else (500, 40, 10)
-    rows = []
-    for inputs in sizes:
-        for seed in range(4 if full else 2):
-            data = _gaussian_classes(inputs, seed)
-            run = simulate(two_class_problem(data, LEAK), log10_times=[10.0, 1e3])
-            values = data.y * run.outputs()[-1]
-            rank = measures.stable_rank_by_sign(run)[-1].max()
-            rows.append((near_orthogonality(data.x), rank, values.max() / values.min(), balance(run)[-1]))
-    constant, ranks, margins, balances = np.array(rows).T
-    near, far = constant >= 0.3, constant < 0.02
-    return Evidence(
-        measurements=(
-            at_most("C ≥ 0.3: stable rank of W₊ and W₋, largest", ranks[near].max(), 1.001),
-            at_most("C ≥ 0.3: largest margin over smallest", margins[near].max(), 1.01),
-            at_most("C ≥ 0.3: largest over smallest coefficient", balances[near].max(), 3.0),
-            at_least("C < 0.02: largest margin over smallest, largest", margins[far].max(), 1.5),
-            at_least("C < 0.02: largest over smallest coefficient, largest", balances[far].max(), 100.0),
-        ),
-        settings={**SETTINGS, "inputs": list(sizes), "draws": len(rows)},
-        pictures=(Picture("kou_correlated", CORRELATED_CAPTION, _draw_correlated(constant, ranks, margins, balances)),),
-        numbers={
-            "runs": (("run", "column"), np.array(rows)),
-            "column": ("column", ["constant", "rank", "margins", "balance"]),
-        },
-        remark="Near-orthogonality asks for a large C. For leaky ReLU the results hold well below C = 1. They break when samples "
-        "are fitted by others: those stop being support vectors, their coefficients stay behind and their margins ahead.",
-    )
-
-
-def _gaussian_classes(inputs: int, seed: int) -> Dataset:
-    """Gaussian samples in few or many dimensions, so more or less correlated, with labels in turn."""
-    x = np.random.default_rng(seed).standard_normal((SAMPLES, inputs)) / np.sqrt(inputs)
-    return Dataset(x, np.where(np.arange(SAMPLES) % 2, -1.0, 1.0), f"{inputs} Gaussian inputs")
-
-
-CORRELATED_CAPTION = (
-    "Leaky ReLU on ten Gaussian samples in fewer and fewer dimensions, against the constant C of near-orthogonality they satisfy: "
-    "stable rank, margins and coefficients at t = 10¹⁰⁰⁰. From about C = 0.3 up all is as the theory has it."
-)
-
-
-@style.paper
-def _draw_correlated(constant: Array, ranks: Array, margins: Array, balances: Array) -> Figure:
-    figure, axes = style.panels(9.0, 2.7, columns=3)
-    names = ("stable rank of a class", "largest / smallest margin", "largest / smallest coefficient")
-    for ax, values, name in zip(axes, (ranks, margins, balances), names, strict=True):
-        ax.plot(constant, values, color=style.colour(0), linestyle="", marker="o", markersize=4)
-        ax.set(xscale="log", xlabel="constant C", ylabel=name)
-    axes[2].set_yscale("log")
-    return figure
-
-
 CLAIMS = (
     Claim(
         name="kou_patterns",
@@ -170,15 +112,5 @@ CLAIMS = (
         "coefficients of different samples keep bounded ratios.",
         recorded=Verdict.CONFIRMED,
         check=check_decomposition,
-    ),
-    Claim(
-        name="kou_correlated",
-        title="Beyond nearly orthogonal data",
-        paper=KOU,
-        source="Summary, next checks 1 and 3",
-        statement="Automatic balance, and with it the results for leaky ReLU, survive some correlation between the samples, and "
-        "break under strong correlation.",
-        recorded=Verdict.CONFIRMED,
-        check=check_correlated,
     ),
 )
