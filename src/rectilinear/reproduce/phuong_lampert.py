@@ -14,6 +14,7 @@ from ..network import Network
 from ..plots import style
 from ..problem import Problem
 from ..theorems import predict
+from ..theorems.max_margin import max_margin
 from ..theorems.phuong_lampert import LimitDistance, class_limit
 from .claim import Claim, Evidence, Picture, Verdict, at_least, at_most, between, noted
 from .papers import PHUONG_LAMPERT
@@ -104,12 +105,15 @@ def check_large_start(full: bool) -> Evidence:
     )
 
 
+def linearly_separable(seed: int) -> Dataset:
+    """Gaussian samples on the two sides of a plane: separable, but not orthogonally."""
+    rng = np.random.default_rng(seed)
+    x, axis = rng.standard_normal((12, 4)), rng.standard_normal(4)
+    return Dataset(x, np.sign(x @ axis), "linearly separable")
+
+
 def check_not_separable(full: bool) -> Evidence:
-    rng = np.random.default_rng(0)
-    ends = []
-    for seed in range(6 if full else 2):
-        x, axis = rng.standard_normal((12, 4)), rng.standard_normal(4)
-        ends.append(distances(Dataset(x, np.sign(x @ axis), "linearly separable"), 1e-3, seed)[-1].first)
+    ends = [distances(linearly_separable(seed), 1e-3, seed)[-1].first for seed in range(6 if full else 2)]
     return Evidence(
         measurements=(
             at_least("W/|W| against the limit of the theorem at t = 10^1000000, smallest distance", min(ends), 0.1),
@@ -119,7 +123,48 @@ def check_not_separable(full: bool) -> Evidence:
     )
 
 
+def check_linear_models(full: bool) -> Evidence:
+    times = LOG_TIMES[:-1]
+    ends: dict[str, list[tuple[float, float]]] = {"logistic regression": [], "two layers": []}
+    for seed in range(6 if full else 2):
+        data = linearly_separable(seed)
+        best = max_margin(data.y[:, None] * data.x).direction
+        single = Network(data.inputs, (1,), alpha=1.0, trainable=(True, False))  # f = w.x
+        wide = Network(data.inputs, (WIDTH,), alpha=1.0)
+        starts = {"logistic regression": (single, (single.init(1e-2, seed)[0], np.ones((1, 1))))}
+        starts["two layers"] = wide, wide.init(1e-2, seed)
+        for name, (network, weights) in starts.items():
+            run = simulate(Problem(data, network, weights, "logistic"), log10_times=times)
+            first = run.final[0] / np.linalg.norm(run.final[0])
+            w = run.linear_map[-1]
+            ends[name].append((1.0 - w @ best / np.linalg.norm(w), np.linalg.norm(first - np.outer(first @ best, best))))
+    angle = {name: max(cosine for cosine, _ in rows) for name, rows in ends.items()}
+    return Evidence(
+        measurements=(
+            at_most(
+                "logistic regression: 1 − cos of w to the max-margin direction at t = 10^100000",
+                angle["logistic regression"],
+                1e-4,
+            ),
+            at_most("two-layer linear network: the same", angle["two layers"], 1e-4),
+            at_most("two-layer linear network: W₁/|W₁| off u w_maxᵀ", max(off for _, off in ends["two layers"]), 0.01),
+        ),
+        settings={"samples": 12, "inputs": 4, "width": WIDTH, "scale": 1e-2, "draws": len(ends["two layers"])},
+        remark="Checked for depth one and two. w_max has to be taken of length one, and u then has length one too.",
+    )
+
+
 CLAIMS = (
+    Claim(
+        name="pl_linear_models",
+        title="Before: linear models find the maximum margin",
+        paper=PHUONG_LAMPERT,
+        source="Previous work, on linear models",
+        statement="On linearly separable data logistic regression and deep linear networks converge in direction to the max-margin "
+        "vector w_max, and W₁/|W₁| → u w_maxᵀ.",
+        recorded=Verdict.CONFIRMED,
+        check=check_linear_models,
+    ),
     Claim(
         name="pl_limit",
         title="Each class ends at its own maximum margin",
