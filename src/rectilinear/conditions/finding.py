@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from math import isfinite
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from ..dataset import Dataset
@@ -56,12 +56,15 @@ def measured_finding(name: str, measured: float, threshold: float, sentence: str
     return Finding(name, bool(measured <= threshold), float(measured), float(threshold), witness, sentence)
 
 
-def remembered(measure: Callable[[Dataset], Finding]) -> Callable[[Dataset], Finding]:
+Measured = TypeVar("Measured")
+
+
+def remembered(measure: Callable[[Dataset], Measured]) -> Callable[[Dataset], Measured]:
     """Measure each data set once: data sets never change, and several theorems ask the same question."""
-    known: WeakKeyDictionary[Dataset, Finding] = WeakKeyDictionary()
+    known: WeakKeyDictionary[Dataset, Measured] = WeakKeyDictionary()
 
     @wraps(measure)
-    def recalled(data: Dataset) -> Finding:
+    def recalled(data: Dataset) -> Measured:
         if data not in known:
             known[data] = measure(data)
         return known[data]

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
+from .. import conditions
+from ..conditions import Finding, budget
+from ..problem import Problem
+from ..theorems import THEOREMS
+from .advice import suggestions_for, warnings_for
 from .diagnosis import (
     ENDINGS,
     Diagnosis,
@@ -13,9 +21,13 @@ from .diagnosis import (
     Symmetry,
     Verification,
 )
+from .outlook import outlook_of
+from .symmetry import symmetry_of
+from .verify import verify as verification_of
 
 __all__ = [
     "ENDINGS",
+    "FINDINGS",
     "Diagnosis",
     "Ending",
     "Outlook",
@@ -24,4 +36,79 @@ __all__ = [
     "Suggestion",
     "Symmetry",
     "Verification",
+    "diagnose",
 ]
+
+ON_DATA = (
+    "even_inputs",
+    "odd_target",
+    "white_inputs",
+    "linear_target",
+    "separable",
+    "orthogonally_separable",
+    "orthogonal_inputs",
+    "nearly_orthogonal",
+    "expressible_target",
+)
+ON_START = ("small_start", "rank_one_start", "balanced_start")
+FINDINGS = (*ON_DATA[:-1], *ON_START, ON_DATA[-1])  # in the order they are shown
+
+
+def diagnose(
+    problem: Problem,
+    verify: bool = False,
+    max_seconds: float | None = None,
+    seed: int = 0,
+    progress: Callable[[float, str], None] | None = None,
+) -> Diagnosis:
+    """Which hypotheses hold and by how much they fail, which theorems apply, what they foretell, and what to do.
+
+    `verify` also simulates the problem, for `max_seconds` at most, and puts prediction and truth side by side. `seed` draws
+    the random signs behind the p-values. `progress(fraction, note)` is called between the steps.
+
+    >>> import rectilinear as rl
+    >>> net = rl.Network(inputs=2, widths=(100,))
+    >>> found = rl.diagnose(rl.Problem(rl.datasets.six_points(delta=0.15), net, net.init(scale=1e-3, seed=0)))
+    >>> found["even_inputs"]
+    no         even_inputs: 2 of 6 samples have no mirror image -x (33.3 %), the first is sample 4.
+    >>> round(found.symmetry.distance, 3), [reading.theorem.name for reading in found.applicable]
+    (0.034, ['perturbed_symmetry'])
+    >>> round(found.outlook.plateau.height, 3)
+    0.443
+    """
+    told = progress or (lambda fraction, note: None)
+    told(0.0, "hypotheses")
+    findings = _findings(problem)
+    told(0.15, "symmetry")
+    symmetry = symmetry_of(problem, seed)
+    findings["even_inputs"] = replace(findings["even_inputs"], p_value=symmetry.even_p)
+    findings["odd_target"] = replace(findings["odd_target"], p_value=symmetry.odd_p)
+    told(0.4, "theorems")
+    readings = read_theorems(problem)
+    told(0.5, "outlook")
+    outlook = outlook_of(problem, readings)
+    parts = budget(problem.data)
+    verified = None
+    if verify:
+        verified = verification_of(problem, outlook, max_seconds, lambda share, note: told(0.6 + 0.4 * share, note))
+    return Diagnosis(
+        problem=problem,
+        findings=findings,
+        symmetry=symmetry,
+        budget=parts,
+        theorems=readings,
+        outlook=outlook,
+        suggestions=tuple(suggestions_for(problem, findings, symmetry, outlook)),
+        warnings=tuple(warnings_for(problem, findings, parts)),
+        verified=verified,
+    )
+
+
+def read_theorems(problem: Problem) -> tuple[Reading, ...]:
+    """Every theorem held against the problem: those that apply first, then those that miss least; the stronger first."""
+    readings = [Reading(theorem, tuple(theorem.hypotheses(problem))) for theorem in THEOREMS.values()]
+    return tuple(sorted(readings, key=lambda reading: (len(reading.missing), -reading.theorem.strength)))
+
+
+def _findings(problem: Problem) -> dict[str, Finding]:
+    return {name: getattr(conditions, name)(problem.data if name in ON_DATA else problem) for name in FINDINGS}

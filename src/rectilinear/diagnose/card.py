@@ -54,18 +54,24 @@ def symmetry_sentence(symmetry: Symmetry) -> str:
 def outlook_sentence(outlook: Outlook) -> str:
     """First drop, plateau and end, as far as they are foretold."""
     parts = []
-    if outlook.first_drop is not None:
-        parts.append(f"the loss falls around t = {outlook.first_drop:.4g}")
+    when = "" if outlook.first_drop is None else f" around t = {outlook.first_drop:.4g}"
+    if outlook.prediction is not None and when:
+        parts.append(f"the loss falls{when}")
     if (plateau := outlook.plateau) is not None:
-        if isfinite(plateau.duration):
-            stay = f"for about {plateau.duration:.3g} time units"
-        else:
-            stay = "for good" if isinf(plateau.duration) else "for a time that is not foretold"
-        parts.append(f"expect it to sit near {plateau.height:.4g} {stay}")
+        parts.append(f"expect it to sit near {plateau.height:.4g} {_stay(plateau.duration)}")
     parts.append(f"it ends at: {outlook.ending}")
     if outlook.effective_rank is not None:
-        parts.append(f"effective rank {outlook.effective_rank}")
-    return "; ".join(parts) + "."
+        parts.append(f"effective rank {outlook.effective_rank:.3g}")
+    sentence = "; ".join(parts) + "."
+    if (mirrored := outlook.mirrored) is None:
+        return sentence
+    return f"with mirror images (-x, -y) the loss would fall to {mirrored.loss[-1]:.4g}{when}. As the data are: {sentence}"
+
+
+def _stay(duration: float) -> str:
+    if isfinite(duration):
+        return f"for about {duration:.3g} time units"
+    return "for good" if isinf(duration) else "for a time that is not foretold"
 
 
 def verification_sentence(verified: Verification) -> str:

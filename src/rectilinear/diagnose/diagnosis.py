@@ -125,17 +125,18 @@ class Outlook:
     """What happens next, as far as a theorem says; what none says is None.
 
     `prediction`: the run by the strongest theorem, at times chosen so that it is over at the last one. `first_drop`: the time
-    at which half of the first fall of the loss (to the plateau, or to the end) is done. `ending`: the final solution.
-    `plateau`: where the loss rests before its end. `effective_rank`: of the first layer once it has grown. `mirrored`: the
-    prediction for the same network on the data with mirror images (-x, -y) added, where no theorem speaks of the data as they
-    are: what a bias-free network would do if the data were symmetric; its problem is the symmetrised one.
+    at which half of the first fall of the loss (to the plateau, or to the end) is done, by `prediction` or else by `mirrored`.
+    `ending`: the final solution. `plateau`: where the loss rests before its end. `effective_rank`: |W_1|_F^2 / |W_1|_2^2 of the
+    first layer when the prediction is over. `mirrored`: the prediction for the same network on the data with mirror images
+    (-x, -y) added, where no theorem speaks of the data as they are: what a bias-free network would do if the data were
+    symmetric; its problem is the symmetrised one.
     """
 
     prediction: Prediction | None
     first_drop: float | None
     ending: Ending
     plateau: PlateauForecast | None
-    effective_rank: int | None
+    effective_rank: float | None
     mirrored: Prediction | None
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..conditions import alignment
+from ..conditions import Finding, alignment
 from ..errors import FlowError
 from ..problem import Problem
 
@@ -55,6 +55,20 @@ def growing_part(problem: Problem) -> tuple[Array, Array]:
     size = float(np.linalg.norm(beta))
     direction = beta / size if size else np.zeros_like(beta)
     return (problem.weights[0] @ direction + problem.weights[1][0]) / 2, direction
+
+
+def both_signs_grow(problem: Problem) -> Finding:
+    """Neurons of both signs grow: a group of one sign is silent on a half-space. `measured` is the smaller share of |r1|^2.
+
+    A linear network (alpha = 1) has no silent side and needs one sign only.
+    """
+    if problem.network.layers != 2:
+        return Finding("both_signs_grow", False, 0.0, 0.0, None, f"it is defined for two layers, found {problem.network}.")
+    squares = growing_part(problem)[0]
+    squares = squares * np.abs(squares)
+    smaller = float(min(squares[squares > 0].sum(), -squares[squares < 0].sum()) / (np.abs(squares).sum() or 1.0))
+    sentence = f"neurons of the weaker sign have {smaller:.3g} of the growing weights; some are required."
+    return Finding("both_signs_grow", smaller > 0 or problem.network.alpha == 1.0, smaller, 0.0, None, sentence)
 
 
 def slope_mean(problem: Problem) -> float:

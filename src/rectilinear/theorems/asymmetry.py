@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from ..conditions import Finding, measured_finding
+from ..conditions.finding import remembered
 from ..dataset import Dataset
 from ..errors import InputError
 
@@ -43,6 +44,7 @@ class Asymmetry:
         )
 
 
+@remembered
 def asymmetry(data: Dataset) -> Asymmetry:
     """Match every sample with another one so that the data are as near to their mirror image as they can be.
 

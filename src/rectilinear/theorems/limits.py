@@ -17,7 +17,7 @@ from ..dataset import Dataset
 from ..errors import HypothesisError
 from ..losses import Loss
 from ..problem import Problem
-from .aligned_flow import AlignedStart, aligned_flow, aligned_start, linear_pull, slope_mean
+from .aligned_flow import AlignedStart, aligned_flow, aligned_start, both_signs_grow, linear_pull, slope_mean
 from .max_margin import max_margin
 from .theorem import OUTSIDE_WINDOW, Solution, Theorem
 
@@ -180,6 +180,7 @@ def hypotheses(problem: Problem) -> list[Finding]:
         even_inputs(problem.data),
         odd_target(problem.data),
         either(small_start(problem), rank_one_start(problem)),
+        both_signs_grow(problem),
     ]
 
 
@@ -206,6 +207,7 @@ LIMIT = Theorem(
         "even_inputs": "the function need not stay odd, and fits more than its linear part",
         "odd_target": "the function need not stay odd, and fits more than its linear part",
         "small_start": "the function keeps an even part from its start, and so may its limit",
+        "both_signs_grow": "the other half of the samples is never learned",
         OUTSIDE_WINDOW: "there is no limit to speak of; symmetric_data and two_neurons foretell finite times",
     },
     solve=solve,

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from ..conditions import Finding, even_inputs, odd_target, small_start, two_layers
 from ..prediction import SmallNetwork
 from ..problem import Problem
-from .aligned_flow import MAX_EXPONENT, TOLERANCE, growing_part, integrate, slope_mean
+from .aligned_flow import MAX_EXPONENT, TOLERANCE, both_signs_grow, growing_part, integrate, slope_mean
 from .limits import linear_limit
 from .linear_loss import linear_loss
-from .theorem import Solution, Theorem
+from .theorem import OUTSIDE_WINDOW, Solution, Theorem
 from .two_neuron_kernel import square_velocity, wedge_means
 
 Array = NDArray[np.float64]
@@ -180,6 +180,14 @@ def hypotheses(problem: Problem) -> list[Finding]:
     return [two_layers(problem), even_inputs(problem.data), odd_target(problem.data), small_start(problem)]
 
 
+def _window(problem: Problem) -> tuple[float, float]:
+    """All times; where one sign has no growing neuron, until what stands for it would no longer be negligible."""
+    if both_signs_grow(problem).holds:
+        return 0.0, np.inf
+    rate = slope_mean(problem) * float(np.linalg.norm(problem.data.correlation))
+    return 0.0, -ABSENT / (2.0 * rate) if rate else float(np.finfo(np.float64).max)
+
+
 def solve(problem: Problem, times: Array) -> Solution:
     """The two-neuron run at finite times; at infinity both neurons carry half of the linear limit each."""
     r1, direction = growing_part(problem)
@@ -219,7 +227,9 @@ TWO_NEURONS = Theorem(
         "even_inputs": "neurons grow along the mean of their own half-space of samples, in more than two directions",
         "odd_target": "neurons grow along the mean of their own half-space of samples, in more than two directions",
         "small_start": "neurons are not yet aligned when the loss begins to fall",
+        OUTSIDE_WINDOW: "neurons of one sign only are left, and half of the samples is never learned",
     },
     solve=solve,
+    window=_window,
     essential=("two_layers",),
 )

@@ -1,0 +1,115 @@
+"""What to do about a diagnosis: suggestions, each with the theorem behind it, and warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..conditions import Budget, Finding
+from ..conditions.start import SMALL_OUTPUT
+from ..problem import Problem
+from .diagnosis import Outlook, Suggestion, Symmetry
+
+NOTICEABLE = 0.01  # shares of the labels below it are not worth a word
+NEAR = 0.1  # distance from Condition 3 up to which the symmetric theory describes the first part of training
+
+
+def suggestions_for(
+    problem: Problem, findings: Mapping[str, Finding], symmetry: Symmetry, outlook: Outlook
+) -> list[Suggestion]:
+    """What the theory supports doing, most important first."""
+    two_layer = problem.network.layers == 2 and not problem.network.bias
+    beyond_linear = not findings["linear_target"].holds
+    symmetric = bool(findings["even_inputs"].holds and findings["odd_target"].holds)
+    found = []
+    if two_layer and symmetric and beyond_linear:
+        found += [
+            Suggestion(
+                "add a layer: three layers express odd functions that are not linear, two never do",
+                "Zhang et al. 2024, Corollary 2 and Eq. 3",
+            ),
+            Suggestion(
+                "add a bias (or a constant input 1), so that inputs are no longer even and labels no longer odd",
+                "Zhang et al. 2024, Theorem 1 and Discussion",
+            ),
+            Suggestion(
+                "break the symmetry: without mirror images of every sample a two-layer network can fit more than its linear part",
+                "Zhang et al. 2024, Theorem 5 and Fig. 2",
+            ),
+        ]
+    elif two_layer and findings["expressible_target"].holds is False:
+        share = 100 * findings["expressible_target"].measured
+        text = (
+            f"add a layer or a bias: {share:.3g} % of <y^2> is odd and not linear, which no two-layer bias-free network fits"
+        )
+        found.append(Suggestion(text, "Zhang et al. 2024, Theorem 1"))
+    if outlook.plateau is not None and not symmetric:
+        found.append(
+            Suggestion(
+                "break the symmetry further: the plateau lasts inversely to the asymmetry, twice of it halves the wait",
+                "perturbed_symmetry; Zhang et al., Fig. 2 and (v3) Fig. 6b",
+            )
+        )
+    if findings["small_start"].holds is False:
+        found.append(_smaller_start(problem, findings["small_start"]))
+    if two_layer and symmetric and not beyond_linear:
+        found.append(
+            Suggestion(
+                "a linear model learns the same function: the network is one in slower time",
+                "Zhang et al. 2024, Theorem 5 and Corollary 6",
+            )
+        )
+    return found
+
+
+def _smaller_start(problem: Problem, finding: Finding) -> Suggestion:
+    layers = problem.network.layers
+    if not np.isfinite(finding.measured):
+        text = "give the labels a size: without any there is nothing to be small against"
+    else:
+        factor = (finding.measured / SMALL_OUTPUT) ** (1 / layers)
+        text = f"start smaller, at most 1/{factor:.2g} of these weights: then the early phase aligns the neurons first"
+    return Suggestion(text, "Zhang et al. 2024, Theorem 13")
+
+
+def warnings_for(problem: Problem, findings: Mapping[str, Finding], budget: Budget) -> list[str]:
+    """What may go wrong that a user would not see: augmentation by mirror images, floors, one class, biases, depth."""
+    found = []
+    if not problem.y.any():
+        found.append("all labels are zero: weights only shrink or stay, and there is nothing to learn.")
+    elif problem.loss.is_classification and len(np.unique(problem.y)) == 1:
+        found.append("all samples are of one class: any network that is positive on them is right.")
+    if (augmented := _augmentation(problem, findings, budget)) is not None:
+        found.append(augmented)
+    if budget.fractions[2] > NOTICEABLE and problem.network.layers == 2 and not problem.network.bias:
+        found.append(
+            f"{100 * budget.fractions[2]:.3g} % of <y^2> can never be learned by two layers without bias, whatever their width: "
+            f"the square loss stays above {budget.loss_floor:.4g}."
+        )
+    if problem.network.bias:
+        found.append("the network has biases: budget and theorems here speak of bias-free networks.")
+    if problem.network.layers > 2:
+        found.append(f"the network has {problem.network.layers} layers: the budget is that of two.")
+    return found
+
+
+def _augmentation(problem: Problem, findings: Mapping[str, Finding], budget: Budget) -> str | None:
+    """Mirror images (-x, -y) make Condition 3 hold, so that two layers keep to a linear function (Zhang et al. on Lyu et al.)."""
+    already = findings["even_inputs"].holds and findings["odd_target"].holds
+    if already or problem.network.layers != 2 or problem.network.bias:
+        return None
+    linear_part = problem.data.x @ budget.linear_map
+    if findings["separable"].holds is False:
+        wrong = float(np.mean(problem.y * linear_part <= 0))
+        return (
+            "do not augment by x -> -x, y -> -y: two layers would then learn a linear function only, and no linear function "
+            f"separates these classes (least squares gets {100 * wrong:.3g} % wrong; Zhang et al. on Lyu et al.)."
+        )
+    lost = 1.0 - budget.fractions[0] - budget.fractions[2]
+    if findings["separable"].holds is None and lost > NOTICEABLE:
+        return (
+            "do not augment by x -> -x, y -> -y: two layers would then learn a linear function only, and lose the "
+            f"{100 * lost:.3g} % of <y^2> that they could fit beyond it (Zhang et al. on Lyu et al.)."
+        )
+    return None

@@ -1,0 +1,206 @@
+"""What happens next: the run, its first drop, its plateau and its end, as far as theorems say."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..conditions import separable
+from ..errors import RectilinearError
+from ..prediction import Prediction
+from ..problem import Problem
+from ..theorems import predict
+from ..theorems.asymmetry import nearly_symmetric
+from ..theorems.limits import Limit, linear_limit
+from ..theorems.perturbed import broken_symmetry, plateau
+from .diagnosis import Ending, Outlook, PlateauForecast, Reading
+
+Array = NDArray[np.float64]
+
+POINTS = 201  # times of a predicted curve
+OVER = 0.99  # share of the fall of the loss after which a run counts as over
+AFTERWARDS = 1.3  # the curve goes on for that much longer than it takes to be over
+AFTER_PLATEAU = 1.5  # the same for the end of a plateau, which is foretold less precisely
+DOUBLINGS = 12  # of the time in which a run may be over
+NO_LOSS = 1e-12  # a foretold loss below this share of the first one is zero
+NO_FALL = 1e-6  # a loss that falls by less than this share of itself does not fall
+NO_CORRELATION = 1e-10  # |<x y>| below this share of <|x| |y|> is rounding: nothing pulls towards a linear map
+RESTING = 0.01  # a plateau lower than this share of the first loss is no plateau
+LIMIT_ONLY = ("limit", "low_rank_bias")  # theorems that speak of t = infinity alone
+EARLY_ONLY = ("early_phase",)  # and of the beginning alone
+
+
+def outlook_of(problem: Problem, readings: tuple[Reading, ...]) -> Outlook:
+    """Ask the theorems that apply; where none does, the symmetrised problem shows what the linear part would do."""
+    applicable = [reading.theorem.name for reading in readings if reading.applies]
+    ending = ending_of(problem, applicable)
+    rest = plateau_of(problem)
+    courses = [name for name in applicable if name not in LIMIT_ONLY + EARLY_ONLY]
+    prediction = course(problem, courses[0], ending.loss, rest) if courses else None
+    mirrored = None
+    if prediction is None:
+        mirrored = mirrored_course(problem)
+        if rest is None and mirrored is not None and _is_perturbed(problem):
+            rest = _rest_at_linear_fit(mirrored)
+    shown = prediction or mirrored
+    fall_to = rest.height if rest is not None else ending.loss
+    return Outlook(
+        prediction=prediction,
+        first_drop=None if shown is None else first_drop(shown.times, shown.loss, fall_to),
+        ending=ending,
+        plateau=rest,
+        effective_rank=None if prediction is None else _final_rank(prediction),
+        mirrored=mirrored,
+    )
+
+
+def ending_of(problem: Problem, applicable: list[str]) -> Ending:
+    """The final solution by the first theorem that knows it."""
+    for name in applicable:
+        try:
+            if name == "limit":
+                return _linear_ending(problem, linear_limit(problem))
+            if name == "class_max_margin":
+                return Ending("class_max_margin", loss=0.0)
+            if name == "low_rank_bias":
+                return Ending("low_rank", loss=0.0)
+            if name in ("orthogonal", "xor", "fixed_layer", "deep_reduction"):
+                return _foretold_ending(predict(problem, [np.inf], theorem=name))
+        except RectilinearError:
+            continue  # a limit that this theorem cannot give; a weaker one may
+    return Ending("unknown")
+
+
+def _linear_ending(problem: Problem, limit: Limit) -> Ending:
+    if problem.l2:
+        kind = "regularised_linear"
+    elif problem.loss.name == "square":
+        kind = "least_squares"
+    else:
+        kind = "max_margin" if separable(problem.data).holds else "logistic_regression"
+    diverges = limit.direction is not None
+    return Ending(kind, None if diverges else limit.w, limit.direction, limit.loss)
+
+
+def _foretold_ending(limit: Prediction) -> Ending:
+    loss = float(limit.loss[-1])
+    at_zero = float(np.mean(limit.problem.loss.value(limit.problem.y, np.zeros_like(limit.problem.y))))
+    linear_map = None if limit.predicted_map is None else limit.predicted_map[-1]
+    if loss <= NO_LOSS * at_zero:
+        return Ending("zero_loss", linear_map, loss=0.0)
+    kind = "foretold" if linear_map is None else "least_squares"  # a deep linear map ends at least squares
+    return Ending(kind, linear_map, loss=loss)
+
+
+def plateau_of(problem: Problem) -> PlateauForecast | None:
+    """Height, beginning and end of the plateau of nearly symmetric data; None where perturbation theory does not apply."""
+    if not _is_perturbed(problem):
+        return None
+    try:
+        found = plateau(problem)
+    except RectilinearError:
+        return None
+    return PlateauForecast(found.height, found.begins, found.ends)
+
+
+def _is_perturbed(problem: Problem) -> bool:
+    """Near Condition 3 but not at it, with a linear part to rest at."""
+    near = nearly_symmetric(problem.data).holds and broken_symmetry(problem).holds
+    return bool(near and _is_correlated(problem))
+
+
+def _is_correlated(problem: Problem) -> bool:
+    sizes = np.mean(np.linalg.norm(problem.data.x, axis=1) * np.abs(problem.y))
+    return bool(np.linalg.norm(problem.data.correlation) > NO_CORRELATION * sizes)
+
+
+def _rest_at_linear_fit(mirrored: Prediction) -> PlateauForecast | None:
+    """The plateau at the linear fit, whose end is not foretold; None where the linear fit leaves next to no loss."""
+    height = float(mirrored.loss[-1])
+    if height <= RESTING * float(mirrored.loss[0]):
+        return None
+    return PlateauForecast(height, time_over(mirrored.times, mirrored.loss), np.nan)
+
+
+def course(problem: Problem, theorem: str, ending: float | None, rest: PlateauForecast | None = None) -> Prediction | None:
+    """The run by that theorem, up to a time when it is over; None if it cannot be followed."""
+    try:
+        if rest is not None and np.isfinite(rest.ends):
+            return predict(problem, _grid(AFTER_PLATEAU * rest.ends), theorem=theorem)
+        span = time_scale(problem)
+        told = predict(problem, _grid(span), theorem=theorem)
+        for _ in range(DOUBLINGS):
+            if _is_over(told, ending):
+                break
+            span *= 2
+            told = predict(problem, _grid(span), theorem=theorem)
+        return predict(problem, _grid(AFTERWARDS * time_over(told.times, told.loss, ending)), theorem=theorem)
+    except RectilinearError:
+        return None
+
+
+def mirrored_course(problem: Problem) -> Prediction | None:
+    """The run of the same network on the data with mirror images added; None where no theorem speaks of that either."""
+    if not _is_correlated(problem):
+        return None
+    twin = Problem(problem.data.symmetrised(), problem.network, problem.weights, problem.loss, problem.l2)
+    try:
+        return course(twin, "two_neurons", linear_limit(twin).loss)
+    except RectilinearError:
+        return None
+
+
+def time_scale(problem: Problem) -> float:
+    """The time in which small weights grow to size one: 2 ln(1/size) / rate, with the pull of all samples as the rate."""
+    pull = np.abs(problem.loss.pull(problem.y, np.zeros_like(problem.y)))
+    aligned = float(np.linalg.norm((np.sign(problem.y) * pull) @ problem.data.x)) / len(pull)
+    rate = aligned or float(np.mean(pull * np.linalg.norm(problem.data.x, axis=1))) or 1.0
+    size = max(float(np.linalg.norm(layer)) for layer in problem.weights)
+    return 2.0 * max(1.0, float(np.log(1.0 / size)) if size else 1.0) / rate
+
+
+def first_drop(times: Array, loss: Array, fall_to: float | None = None) -> float | None:
+    """When half of the fall from the first loss to `fall_to` (or to the last loss) is done; None if it never is."""
+    target = float(loss[-1]) if fall_to is None else fall_to
+    if loss[0] - target <= NO_FALL * loss[0]:
+        return None
+    return crossing(times, loss, (float(loss[0]) + target) / 2)
+
+
+def time_over(times: Array, loss: Array, ending: float | None = None) -> float:
+    """When `OVER` of the fall from the first loss to `ending` (or to the last loss) is done; the last time if it never is."""
+    target = float(loss[-1]) if ending is None else ending
+    reached = crossing(times, loss, float(loss[0]) - OVER * (float(loss[0]) - target))
+    return float(times[-1]) if reached is None or reached == 0.0 else reached
+
+
+def crossing(times: Array, loss: Array, level: float) -> float | None:
+    """The first time at which the loss is at most `level`, between two times on a straight line; None if it never is."""
+    below = np.flatnonzero(loss <= level)
+    if not below.size or not loss[0] > level:
+        return None
+    k = int(below[0])
+    share = (loss[k - 1] - level) / (loss[k - 1] - loss[k])
+    return float(times[k - 1] + share * (times[k] - times[k - 1]))
+
+
+def _grid(last: float) -> Array:
+    return np.linspace(0.0, last, POINTS)
+
+
+def _is_over(told: Prediction, ending: float | None) -> bool:
+    """The loss has done its fall to `ending`; where that is unknown: it has fallen, and moves no more in the last quarter."""
+    fallen = float(told.loss[0] - told.loss[-1])
+    if ending is not None:
+        return fallen >= OVER * float(told.loss[0] - ending)
+    lately = float(told.loss[3 * POINTS // 4] - told.loss[-1])
+    return fallen > NO_LOSS * float(told.loss[0]) and lately <= (1 - OVER) * fallen
+
+
+def _final_rank(prediction: Prediction) -> float | None:
+    """The stable rank of the first layer at the last time, from the small equivalent network where there is one."""
+    if prediction.small is None and not prediction.weights:
+        return None
+    first = prediction.weights[0][-1] if prediction.small is None else prediction.small.first[-1]
+    values = np.linalg.svd(first, compute_uv=False)
+    return float(np.sum(values**2) / values[0] ** 2) if values[0] else None

@@ -1,0 +1,66 @@
+"""How far a problem's data are from Condition 3, and the nearest data set that satisfies it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..conditions import (
+    MIRROR_TOLERANCE,
+    half_spaces,
+    matching_distance,
+    near_pairs,
+    population_test,
+)
+from ..dataset import Dataset
+from ..errors import InputError
+from ..problem import Problem
+from ..theorems.asymmetry import asymmetry
+from .diagnosis import Symmetry
+
+
+def symmetry_of(problem: Problem, seed: int = 0) -> Symmetry:
+    """All measurements of symmetry; `seed` draws frequencies and flips of the population tests."""
+    data = problem.data
+    near = near_pairs(data.x)
+    matching = matching_distance(data.x, near)
+    halves = half_spaces(problem)
+    population = population_test(data, seed=seed)
+    distance, is_exact, nearest = nearest_symmetric(data)
+    return Symmetry(
+        unpaired=len(near[1]) / data.samples,
+        tolerance=MIRROR_TOLERANCE,
+        matching_distance=matching.at_least,
+        matching_at_most=matching.at_most,
+        matching_method=matching.method,
+        half_space_inputs=halves.inputs,
+        half_space_labels=halves.labels,
+        half_space_direction=halves.direction,
+        even_p=population.even_inputs,
+        odd_p=population.odd_target,
+        distance=distance,
+        distance_is_exact=is_exact,
+        nearest=nearest,
+    )
+
+
+def nearest_symmetric(data: Dataset) -> tuple[float, bool, Dataset]:
+    """The distance of inputs and labels together from Condition 3, whether it is exact, and the nearest symmetric data set.
+
+    Where the optimal matching is not affordable it is an upper bound, and so near is the data set. Samples that would meet at
+    zero, where no network sees them, are left out of it; if all do, it is the data with their mirror images.
+    """
+    try:
+        found = asymmetry(data)
+        return found.distance, True, found.nearest
+    except InputError:
+        label_size = float(np.sqrt(np.mean(data.y**2))) or 1.0
+        points = np.column_stack([data.x / np.sqrt(np.mean(np.sum(data.x**2, axis=1))), data.y / label_size])
+    matching = matching_distance(points)
+    distance = matching.at_most * float(np.sqrt(np.mean(np.sum(points**2, axis=1)))) / 2
+    x, y = (data.x - data.x[matching.partners]) / 2, (data.y - data.y[matching.partners]) / 2
+    seen = np.abs(x).max(axis=1) > np.finfo(np.float64).eps * np.abs(data.x).max(axis=1)
+    if not seen.any():
+        return distance, matching.at_least == matching.at_most, data.symmetrised()
+    both = np.concatenate([x[seen], -x[seen]]), np.concatenate([y[seen], -y[seen]])
+    nearest = Dataset(*both, f"{data.name} (nearest symmetric)", {"even_inputs", "odd_target"})
+    return distance, matching.at_least == matching.at_most, nearest

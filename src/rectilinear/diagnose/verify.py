@@ -1,0 +1,58 @@
+"""Prediction and simulation side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..compare import compare
+from ..flow import simulate
+from ..problem import Problem
+from ..trajectory import Trajectory
+from .diagnosis import Outlook, PlateauForecast, Verification
+from .outlook import AFTERWARDS, POINTS, crossing, first_drop, time_scale
+
+Array = NDArray[np.float64]
+
+DROP = 0.1  # share of its height by which the loss must fall for a plateau to end
+
+
+def verify(
+    problem: Problem, outlook: Outlook, max_seconds: float | None, progress: Callable[[float, str], None] | None
+) -> Verification:
+    """Simulate the problem at the predicted times and put what was foretold beside it."""
+    told = outlook.prediction or outlook.mirrored
+    times = np.linspace(0.0, 4 * AFTERWARDS * time_scale(problem), POINTS) if told is None else told.times
+    run = simulate(problem, times, max_seconds=max_seconds, progress=progress)
+    if told is None:
+        return Verification(run, None, ())
+    rest = outlook.plateau
+    level = None if rest is None else rest.height
+    on_mirrored = "" if outlook.prediction is not None else ", mirrored data against these"
+    drops = [first_drop(one.times, one.loss, level) for one in (told, run)]
+    rows = [(f"first drop{on_mirrored}", _number(outlook.first_drop), _number(drops[1]))]
+    if rest is not None:
+        rows += _plateau_rows(rest, run)
+    rows.append((f"last loss{on_mirrored}", float(told.loss[min(len(run), len(told)) - 1]), float(run.loss[-1])))
+    return Verification(run, None if outlook.prediction is None else compare(told, run), tuple(rows))
+
+
+def _plateau_rows(rest: PlateauForecast, run: Trajectory) -> list[tuple[str, float, float]]:
+    """Height and duration; the simulated plateau begins where the foretold one does, and ends `DROP` below its own height."""
+    height = plateau_height(run, rest)
+    ended = crossing(run.times, run.loss, (1 - DROP) * height)
+    duration = np.nan if ended is None else ended - rest.begins
+    return [("plateau height", rest.height, height), ("plateau duration", rest.duration, duration)]
+
+
+def plateau_height(run: Trajectory, rest: PlateauForecast) -> float:
+    """The median loss between the beginning of the plateau and the first fall below it (or the end of the run)."""
+    later = run.times >= rest.begins
+    on_it = later & (run.loss >= (1 - DROP) * rest.height)
+    return float(np.median(run.loss[on_it])) if on_it.any() else np.nan
+
+
+def _number(value: float | None) -> float:
+    return np.nan if value is None else value
