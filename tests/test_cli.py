@@ -170,7 +170,9 @@ def test_an_interrupted_run_keeps_what_there_is(call, tmp_path, monkeypatch):
 @pytest.mark.parametrize("status", [rl.Status.DIVERGED, rl.Status.CHATTERING])
 def test_a_run_that_cannot_go_on_is_told_by_its_exit_code(call, monkeypatch, status):
     run = rl.descend(small_problem(0.0), learning_rate=0.1, steps=1)
-    monkeypatch.setattr(cli, "descend", lambda *_, **__: replace(run, status=status, loss=np.array([0.5, np.inf])))
+    monkeypatch.setattr(
+        "rectilinear.cli.runs.descend", lambda *_, **__: replace(run, status=status, loss=np.array([0.5, np.inf]))
+    )
     result = call(*DESCEND, "--json")
     assert result.exit_code == 1
     printed = json.loads(result.stdout, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
@@ -263,7 +265,7 @@ def test_refusals_are_one_sentence_on_stderr_with_exit_code_2(call, arguments, s
 
 
 def test_an_unknown_kind_of_figure_is_refused_before_the_run(call, monkeypatch):
-    monkeypatch.setattr(cli, "descend", lambda *_, **__: pytest.fail("the run had begun"))
+    monkeypatch.setattr("rectilinear.cli.runs.descend", lambda *_, **__: pytest.fail("the run had begun"))
     result = call(*DESCEND, "--plot", "loss.doc")
     assert result.exit_code == 2
     assert result.stderr.startswith("Error: --plot loss.doc: the name must end in one of ")
@@ -280,7 +282,7 @@ def test_too_large_a_run_is_refused(call, monkeypatch):
     def exhausted(*_, **__):
         raise MemoryError("Unable to allocate 3 TiB")
 
-    monkeypatch.setattr(cli, "descend", exhausted)
+    monkeypatch.setattr("rectilinear.cli.runs.descend", exhausted)
     result = call(*DESCEND)
     assert result.exit_code == 2
     assert result.stderr == (
@@ -314,7 +316,7 @@ class Terminal:
 
 @pytest.mark.parametrize(("patience", "shown"), [(0.0, True), (1e9, False)])
 def test_the_bar_appears_when_patience_ends(monkeypatch, patience, shown):
-    monkeypatch.setattr(cli, "PATIENCE", patience)
+    monkeypatch.setattr("rectilinear.cli.progress.PATIENCE", patience)
     monkeypatch.setattr(sys, "stderr", Terminal())
     monkeypatch.setenv("TERM", "xterm")
     with cli.ProgressBar(shown=True) as bar:
@@ -325,7 +327,7 @@ def test_the_bar_appears_when_patience_ends(monkeypatch, patience, shown):
 
 
 def test_the_bar_stays_away_when_unwanted_or_without_a_terminal(monkeypatch, capsys):
-    monkeypatch.setattr(cli, "PATIENCE", 0.0)
+    monkeypatch.setattr("rectilinear.cli.progress.PATIENCE", 0.0)
     with cli.ProgressBar(shown=True) as bar:  # stderr is captured here, so it is no terminal
         bar(0.5, "t = 6")
     assert capsys.readouterr().err == ""

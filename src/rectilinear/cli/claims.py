@@ -1,0 +1,38 @@
+"""`rectilinear reproduce`: the papers, claim by claim."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from .group import main
+
+
+@main.command("reproduce")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--full", is_flag=True, help="Use the papers' sizes and many seeds: up to half an hour.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("out"), help="Folder for the page, figures and numbers."
+)
+@click.option("--jobs", type=click.IntRange(min=1), help="Claims measured at a time; as many as there are cores by default.")
+@click.option("--json", "as_json", is_flag=True, help="Print the ledger as JSON instead of a line for each claim.")
+@click.option("--quiet", is_flag=True, help="Print nothing.")
+def reproduce_command(names: tuple[str, ...], full: bool, out: Path, jobs: int | None, as_json: bool, quiet: bool) -> None:
+    """Check what the papers state, claim by claim, or the named claims only; write figures, numbers and report.html."""
+    from ..reproduce import CLAIMS, Announcer, reproduce
+
+    try:
+        with Announcer(silent=quiet or as_json) as announce:
+            ledger = reproduce(CLAIMS, out, full, names, announce, jobs or os.cpu_count() or 1)
+    except KeyboardInterrupt:
+        if not quiet:
+            click.echo(f"interrupted; the same command goes on with what is left (done claims are kept in {out})", err=True)
+        sys.exit(130)
+    if as_json:
+        click.echo(ledger.to_json())
+    elif not quiet:
+        click.echo(f"{ledger}\n{out / 'report.html'}")
+    sys.exit(1 if ledger.surprises else 0)

@@ -1,0 +1,132 @@
+"""`rectilinear simulate` and `rectilinear descend`: run, then save, draw and print."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from ..errors import FileError, InputError
+from ..flow import descend, simulate
+from ..problem import Problem
+from ..trajectory import Status, Trajectory
+from .group import main
+from .problems import PROBLEM_OPTIONS, problem_from, taking
+from .progress import ProgressBar, Report
+
+KEPT_POINTS = 200  # states that gradient descent keeps unless told otherwise
+EXIT_CODES = {Status.CHATTERING: 1, Status.DIVERGED: 1, Status.INTERRUPTED: 130}
+
+OUTPUT_OPTIONS = (
+    click.option("--max-seconds", type=float, help="Stop after that long and keep what there is."),
+    click.option("--out", type=click.Path(path_type=Path), help="Save the run as netCDF."),
+    click.option("--plot", type=click.Path(path_type=Path), help="Draw the loss curve (.png, .pdf, .svg, ...)."),
+    click.option("--json", "as_json", is_flag=True, help="Print the run as JSON instead of a card."),
+    click.option("--quiet", is_flag=True, help="Print neither card nor progress."),
+)
+
+
+@main.command("simulate")
+@taking(PROBLEM_OPTIONS)
+@click.option("--until", type=float, required=True, metavar="TIME", help="The last time.")
+@click.option("--points", type=int, default=101, help="Number of equally spaced times to keep, 0 and the last included.")
+@click.option(
+    "--rtol", type=float, default=None, help="Relative tolerance; by default 1e-9, for three layers and more 1e-6."
+)
+@click.option("--method", default="auto", help="How to step.")
+@click.option("--max-steps", type=int, help="Stop after that many steps and keep what there is.")
+@taking(OUTPUT_OPTIONS)
+def simulate_command(
+    until: float,
+    points: int,
+    rtol: float | None,
+    method: str,
+    max_steps: int | None,
+    max_seconds: float | None,
+    **shared: Any,
+) -> None:
+    """Follow gradient flow up to a time."""
+    if not (math.isfinite(until) and until > 0):
+        raise InputError(f"--until must be a positive time, found {until:g}.")
+    if points < 2:
+        raise InputError(f"--points must be 2 at least, the first and the last, found {points}.")
+    times = np.linspace(0.0, until, points)
+
+    def run(problem: Problem, progress: Report) -> Trajectory:
+        return simulate(
+            problem, times, method=method, rtol=rtol, max_steps=max_steps, max_seconds=max_seconds, progress=progress
+        )
+
+    _run_and_deliver(run, **shared)
+
+
+@main.command("descend")
+@taking(PROBLEM_OPTIONS)
+@click.option("--learning-rate", type=float, required=True, help="Size of a step.")
+@click.option("--steps", type=int, required=True, help="Number of steps.")
+@click.option("--record-every", type=int, help=f"Keep every so many steps; about {KEPT_POINTS} states by default.")
+@taking(OUTPUT_OPTIONS)
+def descend_command(
+    learning_rate: float, steps: int, record_every: int | None, max_seconds: float | None, **shared: Any
+) -> None:
+    """Take steps of full-batch gradient descent."""
+    every = max(1, steps // KEPT_POINTS) if record_every is None else record_every
+
+    def run(problem: Problem, progress: Report) -> Trajectory:
+        return descend(problem, learning_rate, steps, every, max_seconds=max_seconds, progress=progress)
+
+    _run_and_deliver(run, **shared)
+
+
+def _run_and_deliver(
+    run: Callable[[Problem, Report], Trajectory],
+    out: Path | None,
+    plot: Path | None,
+    as_json: bool,
+    quiet: bool,
+    **chosen: Any,
+) -> None:
+    """Check what can be checked before a long run, run, then save, draw and print."""
+    _check_destinations(out, plot)
+    problem = problem_from(**chosen)
+    with ProgressBar(shown=not quiet) as bar:
+        result = run(problem, bar)
+    start = {name: chosen[name] for name in ("start", "scale", "seed", "source", "settings")}
+    result = replace(result, provenance={**result.provenance, "asked": start})
+    if out is not None:
+        result.save(out)
+    if plot is not None:
+        _draw(result, plot)
+    if as_json:
+        click.echo(result.to_json())
+    elif not quiet:
+        click.echo(repr(result))
+    sys.exit(EXIT_CODES.get(result.status, 0))
+
+
+def _check_destinations(out: Path | None, plot: Path | None) -> None:
+    """Refuse now what could not be written after the run."""
+    for option, path in (("--out", out), ("--plot", plot)):
+        if path is not None and not path.parent.is_dir():
+            raise FileError(f"{option} {path}: no such folder to save in; create it first.")
+    if plot is not None:
+        from matplotlib.figure import Figure
+
+        known = Figure().canvas.get_supported_filetypes()
+        if plot.suffix.lower().removeprefix(".") not in known:
+            raise FileError(f"--plot {plot}: the name must end in one of {', '.join(sorted(known))}.")
+
+
+def _draw(run: Trajectory, path: Path) -> None:
+    from ..plots import loss_curves
+
+    try:
+        loss_curves(run).savefig(path)
+    except OSError as error:
+        raise FileError(f"{path}: the figure could not be written ({error}); choose another place.") from error
