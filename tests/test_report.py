@@ -1,47 +1,14 @@
 """The ledger's page: self-contained, complete, and sound in a real browser."""
 
 import base64
-import shutil
-import subprocess
-from html.parser import HTMLParser
 
 import pytest
 from matplotlib.figure import Figure
 
+from html_pages import Page, assert_sound_in_a_browser, needs_chromium
 from rectilinear import report
 from rectilinear.reproduce import Claim, Evidence, Form, Picture, Verdict, reproduce
 from rectilinear.reproduce.claim import at_most, noted
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-
-
-class Page(HTMLParser):
-    """What the tests want to know of a page: ids, links, images, text, and whether every tag is closed."""
-
-    VOID = ("meta", "link", "img", "br")
-
-    def __init__(self, text):
-        super().__init__()
-        self.ids, self.links, self.images, self.texts, self.open = set(), [], [], [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        attributes = dict(attrs)
-        self.ids |= {attributes["id"]} if "id" in attributes else set()
-        self.links += [attributes["href"]] if tag == "a" else []
-        self.images += [attributes] if tag == "img" else []
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.texts.append(data)
-
-    @property
-    def text(self):
-        return "".join(self.texts)
 
 
 def claim(name, found, recorded, paper="zhang"):
@@ -106,23 +73,6 @@ def test_the_page_has_a_row_a_section_and_a_verdict_for_each_claim(written):
     assert "Simon" not in page.text  # no claim of that paper was run
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
+@needs_chromium
 def test_a_browser_shows_every_image_and_reports_no_error(written):
-    probe = (
-        "<script>addEventListener('load', () => { document.title = "
-        "[...document.images].map(i => i.naturalWidth > 0).join() + ' ' + (document.body.scrollWidth <= innerWidth); });</script>"
-    )
-    probed = written.with_name("probed.html")
-    probed.write_text(written.read_text().replace("</body>", f"{probe}</body>"))
-    command = [
-        CHROMIUM,
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--window-size=360,800",
-        "--enable-logging=stderr",
-        "--dump-dom",
-    ]
-    shown = subprocess.run([*command, probed.as_uri()], capture_output=True, text=True, timeout=120, check=True)
-    assert "<title>true true</title>" in shown.stdout
-    assert "CONSOLE" not in shown.stderr
+    assert_sound_in_a_browser(written.read_text(), written.parent)

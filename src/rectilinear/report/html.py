@@ -42,9 +42,14 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], class_: str = ""
 
 def figure(path: Path, caption: str, shown: str | None = None) -> Html:
     """A PNG file as an image within the page, with its caption as it is `shown`, plain by default."""
-    data = base64.b64encode(path.read_bytes()).decode()
+    return picture(path.read_bytes(), path.stem, caption, shown)
+
+
+def picture(png: bytes, name: str, caption: str, shown: str | None = None) -> Html:
+    """As `figure`, from the contents of a PNG file; links reach it as #figure-`name`."""
+    data = base64.b64encode(png).decode()
     image = Html(f'<img src="data:image/png;base64,{data}" alt="{html.escape(caption)}">')
-    return tag("figure", image, tag("figcaption", shown or caption), id=f"figure-{path.stem}")
+    return tag("figure", image, tag("figcaption", shown or caption), id=f"figure-{name}")
 
 
 def document(title: str, *contents: str) -> str:

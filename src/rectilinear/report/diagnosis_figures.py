@@ -1,0 +1,136 @@
+"""The figures of a diagnosis: the loss to come, the data beside their mirror images, and the spectrum of the inputs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..dataset import Dataset
+from ..diagnose import Diagnosis
+from ..plots import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Array = style.Array
+
+SHOWN = 1500  # samples that a scatter plot shows; more only make it darker
+BINS = 30
+NO_DIRECTION = 1e-12  # relative size of <y x> that is rounding
+MIRRORED = {"data": style.colour(0), "mirror images": style.colour(1)}
+WIDE = 6.2  # inches
+
+
+@style.paper
+def loss_to_come(diagnosis: Diagnosis) -> Figure:
+    """The foretold loss (dashed), that of the mirrored data where nothing is foretold, the plateau, and the simulated loss."""
+    outlook, verified = diagnosis.outlook, diagnosis.verified
+    figure, (ax,) = style.panels(WIDE, 3.3)
+    if verified is not None:
+        ax.plot(verified.run.times, verified.run.loss, color=style.colour(0), label="simulated")
+    if outlook.plateau is not None:
+        last = ax.get_xlim()[1] if outlook.prediction is None else float(outlook.prediction.times[-1])
+        ends = outlook.plateau.ends if np.isfinite(outlook.plateau.ends) else max(last, outlook.plateau.begins)
+        span, height = (outlook.plateau.begins, ends), (outlook.plateau.height,) * 2
+        ax.plot(
+            span, height, color=style.colour(4), linewidth=7, alpha=0.45, solid_capstyle="butt", label="plateau foretold"
+        )
+    if outlook.prediction is not None:
+        label = f"foretold by {outlook.prediction.theorem}"
+        ax.plot(outlook.prediction.times, outlook.prediction.loss, **style.PREDICTION, label=label)
+    if outlook.mirrored is not None:
+        label = "foretold with mirror images (−x, −y) added"
+        ax.plot(outlook.mirrored.times, outlook.mirrored.loss, **style.PREDICTION | {"color": style.NEUTRAL}, label=label)
+    if outlook.first_drop is not None:
+        ax.axvline(outlook.first_drop, color=style.NEUTRAL, linewidth=0.8, linestyle=":", label="half of the first fall")
+    ax.set(xlabel=style.TIME, ylabel="loss")
+    ax.set_ylim(bottom=0.0)
+    _legend_above(ax)
+    return figure
+
+
+@style.paper
+def mirror_images(diagnosis: Diagnosis) -> Figure:
+    """The inputs and their mirror images, equal where even: in a plane, and along <y x>, where small weights grow first.
+
+    The plane is that of <y x> and the direction of largest spread across it; a single input is shown with its label.
+    """
+    data = diagnosis.problem.data
+    along = data.x @ (leading := leading_direction(data))
+    some = np.linspace(0, data.samples - 1, min(SHOWN, data.samples)).astype(int)
+    figure, (cloud, inputs) = style.panels(WIDE, 3.0, columns=2)
+    if data.inputs == 1:
+        _scatter(cloud, data.x[some, 0], data.y[some])
+        cloud.set(xlabel="input x", ylabel="label y")
+    else:
+        across = data.x @ widest_across(data, leading)
+        _scatter(cloud, along[some], across[some])
+        cloud.set(xlabel="input along <yx>", ylabel="input across it", aspect="equal", adjustable="datalim")
+    for sign, colour in zip((1, -1), MIRRORED.values(), strict=True):
+        inputs.hist(sign * along, bins=_bins(along), histtype="step", color=colour, linewidth=1.6)
+    inputs.set(xlabel="input along <yx>", ylabel="samples")
+    figure.legend(*cloud.get_legend_handles_labels(), loc="outside upper left", ncols=2, handletextpad=0.2)
+    return figure
+
+
+def _scatter(ax: Axes, horizontal: Array, vertical: Array) -> None:
+    """Points as dots, their mirror images as rings about where they would lie."""
+    for sign, (name, colour) in zip((1, -1), MIRRORED.items(), strict=True):
+        size, face = (12, colour) if sign > 0 else (36, "none")
+        ax.scatter(
+            sign * horizontal, sign * vertical, s=size, facecolors=face, edgecolors=colour, linewidths=0.9, label=name
+        )
+
+
+@style.paper
+def spectrum(diagnosis: Diagnosis) -> Figure:
+    """Eigenvalues of <x x^T>, largest first, and the share of <y^2> that a linear map on the first of them explains."""
+    values, shares = explained(diagnosis)
+    figure, (eigenvalues, fit) = style.panels(WIDE, 2.8, columns=2)
+    ranks = np.arange(1, len(values) + 1)
+    marker = "o" if len(values) <= 60 else None
+    seen = values > 0
+    eigenvalues.plot(ranks[seen], values[seen], color=style.colour(0), marker=marker, markersize=3.5, linewidth=1.2)
+    eigenvalues.set(xlabel="direction", ylabel="eigenvalue of <xx$^T$>", yscale="log")
+    fit.plot(ranks, 100 * np.cumsum(shares), color=style.colour(2), marker=marker, markersize=3.5, linewidth=1.2)
+    fit.set(xlabel="first directions used", ylabel="% of <y²> explained", ylim=(0, 103))
+    return figure
+
+
+def leading_direction(data: Dataset) -> Array:
+    """The unit vector along <y x>; the inputs' first principal direction if that is zero."""
+    beta = data.correlation
+    scale = np.sqrt(np.mean(data.y**2) * np.trace(data.covariance))
+    if np.linalg.norm(beta) <= NO_DIRECTION * scale:
+        return np.asarray(np.linalg.eigh(data.covariance)[1][:, -1])
+    return np.asarray(beta / np.linalg.norm(beta))
+
+
+def widest_across(data: Dataset, direction: Array) -> Array:
+    """The unit vector of largest <(v.x)^2> among those orthogonal to `direction`."""
+    across = np.eye(data.inputs) - np.outer(direction, direction)
+    widest = np.linalg.eigh(across @ data.covariance @ across)[1][:, -1]
+    return np.asarray(across @ widest / np.linalg.norm(across @ widest))
+
+
+def explained(diagnosis: Diagnosis) -> tuple[Array, Array]:
+    """Eigenvalues of <x x^T>, largest first, and the share of <y^2> that a linear function of each direction explains, (d,)."""
+    data = diagnosis.problem.data
+    values, vectors = np.linalg.eigh(data.covariance)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    seen = values > values[0] * len(values) * np.finfo(np.float64).eps
+    squares = (data.correlation @ vectors) ** 2
+    total = float(np.mean(data.y**2)) or 1.0
+    return np.where(seen, values, 0.0), np.where(seen, squares / np.where(seen, values, 1.0), 0.0) / total
+
+
+def _bins(along: Array) -> list[float]:
+    """Bin edges that are symmetric about zero, none of them at a sample of a few equal values."""
+    reach = float(np.abs(along).max()) * (1 + 1 / BINS)
+    return list(np.linspace(-reach, reach, BINS + 1))
+
+
+def _legend_above(ax: Axes) -> None:
+    ax.legend(loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=2, borderaxespad=0.2, handlelength=2.0)
