@@ -88,6 +88,6 @@ def loss_error(problem: rl.Problem, attempt: Attempt, truth: Attempt) -> float |
     if not attempt.finished:
         return None
     field = make_field(problem)
-    expected = np.array([field.loss(theta) for theta in truth.states])
-    found = np.array([field.loss(theta) for theta in attempt.states])
+    expected = field.losses(truth.states)
+    found = field.losses(attempt.states)
     return float(np.max(np.abs(found - expected)) / expected[0])

@@ -53,7 +53,7 @@ def assert_field_is_the_naive_one(problem, made=make_field):
     np.testing.assert_allclose(out, expected, rtol=0, atol=ROUNDING * scale)
     assert objective == pytest.approx(naive.objective(problem, problem.weights), rel=ROUNDING)
     without_l2 = rl.Problem(problem.data, problem.network, problem.weights, problem.loss)
-    assert flow.loss(theta) == pytest.approx(naive.objective(without_l2, problem.weights), rel=ROUNDING)
+    assert flow.losses(theta[None])[0] == pytest.approx(naive.objective(without_l2, problem.weights), rel=ROUNDING)
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
@@ -108,7 +108,7 @@ def test_work_shared_by_threads_gives_the_same_field(monkeypatch, workers):
 def test_aligned_neurons_are_folded_into_one_line_without_error(monkeypatch, spread, kind):
     """Neurons within an angle of +-r, one outlier, and samples near the hyperplane of r, one of them exactly on it."""
     monkeypatch.setattr(field, "ALIGNED_WORK", 0)
-    monkeypatch.setattr(field.aligned, "WORTHWHILE", 0.5)
+    monkeypatch.setattr(field, "WORTHWHILE", 0.5)
     splits = []
     monkeypatch.setattr(field.aligned, "find_split", lambda *given: splits.append(find_split(*given)) or splits[-1])
     for seed, loss in enumerate(LOSSES):

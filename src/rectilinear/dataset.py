@@ -94,16 +94,7 @@ class Dataset:
         >>> pairs.tolist(), alone.tolist()
         ([[0, 1]], [2])
         """
-        waiting: dict[bytes, list[int]] = {}
-        pairs: list[tuple[int, int]] = []
-        for i, row in enumerate(self.x + 0.0):  # + 0.0 turns -0.0 into 0.0
-            partners = waiting.get((-row + 0.0).tobytes())
-            if partners:
-                pairs.append((partners.pop(), i))
-            else:
-                waiting.setdefault(row.tobytes(), []).append(i)
-        alone = sorted(i for left in waiting.values() for i in left)
-        return np.array(pairs, dtype=np.intp).reshape(-1, 2), np.array(alone, dtype=np.intp)
+        return _mirror_pairs(self.x + 0.0)  # + 0.0 turns -0.0 into 0.0
 
     def symmetrised(self) -> Dataset:
         """The data with every sample's mirror image (-x, -y) added: Condition 3 of Zhang et al. holds exactly.
@@ -260,3 +251,31 @@ def _lines_along(units: Array, along: Array) -> tuple[Indices, Indices]:
             candidates.append(len(first))
             first.append(i)
     return index, np.array(first)
+
+
+def _mirror_pairs(x: Array) -> tuple[Indices, Indices]:
+    """Pairs of rows that are each other's mirror images, and the rows left; rows are looked up by a hash of their bits."""
+    multipliers = np.random.default_rng(0).integers(2**63, size=x.shape[1], dtype=np.uint64) | np.uint64(1)
+    bits = [rows.view(np.uint64) for rows in (x, -x + 0.0)]
+    own, mirrored = (((b ^ (b >> np.uint64(32))) * multipliers).sum(axis=1) for b in bits)
+    order = np.argsort(own, kind="stable")
+    if np.any(own[order][1:] == own[order][:-1]):
+        return _mirror_pairs_one_by_one(x)
+    partner = order[np.minimum(np.searchsorted(own[order], mirrored), len(x) - 1)]
+    paired = (x[partner] == -x).all(axis=1)
+    second = np.flatnonzero(paired & (partner < np.arange(len(x))))
+    return np.stack([partner[second], second], axis=1), np.flatnonzero(~paired)
+
+
+def _mirror_pairs_one_by_one(x: Array) -> tuple[Indices, Indices]:
+    """The same where rows are repeated."""
+    waiting: dict[bytes, list[int]] = {}
+    pairs: list[tuple[int, int]] = []
+    for i, row in enumerate(x):
+        partners = waiting.get((-row + 0.0).tobytes())
+        if partners:
+            pairs.append((partners.pop(), i))
+        else:
+            waiting.setdefault(row.tobytes(), []).append(i)
+    alone = sorted(i for left in waiting.values() for i in left)
+    return np.array(pairs, dtype=np.intp).reshape(-1, 2), np.array(alone, dtype=np.intp)

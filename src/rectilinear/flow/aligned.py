@@ -19,10 +19,9 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 QUANTILES = (1.0, 0.98, 0.95, 0.9, 0.8, 0.6)  # shares of the neurons tried as the aligned ones
-WORTHWHILE = 0.15  # of the full product of samples and neurons, which has the faster kernel
 ROUNDING = 1e-12  # added to the sine, so that a sample is never put on a side it only nearly is on
 SLACK = 1.3  # a split made with some room fits the neurons for a while
-ROOM = 0.01  # share of the samples that may count as near for the sake of more room
+ROOM = 0.006  # share of the samples that may count as near for the sake of more room
 SMALLEST_SINE = 1e-6  # 1 - cos^2 knows no smaller angles
 SQUARE_ROUNDING = 1e-15  # of 1 - cos^2
 REFINEMENTS = 3
@@ -96,24 +95,33 @@ def _angles(w: Array, v: Array, units: Array) -> tuple[Array, Array, Array, Arra
     return r, cosines, sines, heights
 
 
-def find_split(w: Array, v: Array, units: Array) -> Split | None:
-    """The cheapest split for neurons w (h, d) and unit samples (rows, d), starting from the direction v; None if none pays."""
+@numba.njit(cache=True, nogil=True)
+def find_split(w: Array, a: Array, units: Array, worthwhile: float) -> Split | None:
+    """The cheapest split for neurons w (h, d), a (h,) and unit samples (rows, d).
+
+    None if none costs less than the share `worthwhile` of the full product.
+    """
+    v = np.zeros(w.shape[1])
+    for h in range(w.shape[0]):
+        for k in range(w.shape[1]):
+            v[k] += a[h] * w[h, k]
     r, cosines, sines, heights = _angles(w, v, units)
     if not r.any():
         return None
-    ordered_heights, ordered_sines = np.sort(np.abs(heights)), np.sort(sines)
+    distances = np.abs(heights)
+    ordered_heights, ordered_sines = np.sort(distances), np.sort(sines)
     count, rows = len(w), len(units)
-    best, cutoff = WORTHWHILE * count * rows, -1.0
+    best, cutoff = worthwhile * count * rows, -1.0
     for share in QUANTILES:
         inside = max(1, int(share * count))
         sine = SLACK * ordered_sines[inside - 1] + SMALLEST_SINE
-        cost = (count - inside) * rows + inside * int(np.searchsorted(ordered_heights, sine, side="right"))
+        cost = float((count - inside) * rows + inside * np.searchsorted(ordered_heights, sine, side="right"))
         if cost < best:
             best, cutoff = cost, sine
     if cutoff < 0.0:
         return None
-    cutoff = max(cutoff, float(ordered_heights[int(ROOM * rows)]))
-    is_aligned, is_near = sines + ROUNDING <= cutoff, np.abs(heights) <= cutoff
+    cutoff = max(cutoff, ordered_heights[int(ROOM * rows)])
+    is_aligned, is_near = sines + ROUNDING <= cutoff, distances <= cutoff
     return Split(
         np.where(is_aligned, np.sign(cosines), 0.0),
         np.flatnonzero(~is_aligned),

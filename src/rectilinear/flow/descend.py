@@ -39,14 +39,14 @@ def descend(
             raise InputError(f"{name} must be a positive whole number, found {value!r}.")
     field = make_field(problem)
     theta, velocity = flatten(problem.weights), np.empty(sum(w.size for w in problem.weights))
-    kept, loss, times = [theta.copy()], [field.loss(theta)], [0.0]
+    kept, loss, times = [theta.copy()], [field.losses(theta[None])[0]], [0.0]
     status = Status.FINISHED
     watch = Watch(None, max_seconds, progress)
     done = 0
 
     def keep() -> bool:
         """Keep the weights as they are now; False if they are no longer numbers."""
-        value = field.loss(theta)
+        value = field.losses(theta[None])[0]
         if not np.isfinite(value) or not np.isfinite(theta).all():
             return False
         kept.append(theta.copy())

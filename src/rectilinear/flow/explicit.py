@@ -20,6 +20,7 @@ NODES, TABLEAU, FINAL = DOP853.C[:STAGES], DOP853.A[:STAGES, :STAGES], DOP853.B
 EXTRA_NODES, EXTRA_TABLEAU, DENSE = DOP853.C_EXTRA, DOP853.A_EXTRA, DOP853.D
 ERROR_3, ERROR_5 = DOP853.E3, DOP853.E5
 SAFETY, SHRINK, GROW = 0.9, 0.2, 8.0
+BLOCK = 512  # components of a pass
 SMOOTH_ORDER = 4  # an error that falls more slowly than this power of the step is not that of a smooth field
 
 
@@ -32,6 +33,21 @@ def combined(coefficients: Array, slopes: Array) -> Array:
         if c != 0.0:
             for i in range(out.shape[0]):
                 out[i] += c * slopes[s, i]
+    return out
+
+
+@numba.njit(cache=True, nogil=True)
+def interpolated(base: Array, weights: Array, rows: Array) -> Array:
+    """base + weights @ rows, for weights (t, rows) and rows (rows, size), in blocks that stay in the cache."""
+    out = np.empty((weights.shape[0], base.shape[0]))
+    for start in range(0, base.shape[0], BLOCK):
+        end = min(start + BLOCK, base.shape[0])
+        for t in range(weights.shape[0]):
+            out[t, start:end] = base[start:end]
+            for s in range(rows.shape[0]):
+                c = weights[t, s]
+                for i in range(start, end):
+                    out[t, i] += c * rows[s, i]
     return out
 
 
@@ -153,4 +169,4 @@ class ExplicitStepper:
         """y at times (t,) within the step just made, (t, size); call `prepare_dense` first."""
         u = (times - self.t_old) / self.h
         factors = np.array([u if i % 2 == 0 else 1.0 - u for i in range(len(self._dense))])
-        return np.array([self.y_old + combined(weights, self._dense) for weights in np.cumprod(factors, axis=0).T])
+        return np.asarray(interpolated(self.y_old, np.cumprod(factors, axis=0).T, self._dense))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from itertools import pairwise
 from typing import Protocol
 
@@ -11,12 +12,12 @@ from numpy.typing import NDArray
 from ..network import Weights
 from ..problem import Problem
 from . import aligned, kernels
-from .parallel import threads, workers
+from .parallel import THREAD_WORK, threads, workers
 
 Array = NDArray[np.float64]
 
-THREAD_WORK = 2_000_000  # multiply-adds below which handing work to a second thread costs more than it saves
 ALIGNED_WORK = 200_000  # multiply-adds below which looking for aligned neurons costs more than it saves
+WORTHWHILE = 0.15  # a split must cost less than this share of the full product, which has the faster kernel
 SPLIT_AGE = 40  # evaluations after which a better split is looked for
 LOOK_AGAIN = 5  # evaluations after which one is looked for where there was none
 DEEP_BLOCK = 512  # samples a pass of the deep field
@@ -31,8 +32,8 @@ class Field(Protocol):
         """Write -grad L(theta) to `out` and return L(theta), regularisation included."""
         ...
 
-    def loss(self, theta: Array) -> float:
-        """<l(y, f)> without regularisation, by a forward pass only."""
+    def losses(self, states: Array) -> Array:
+        """<l(y, f)> of each of several states (t, size), without regularisation, by forward passes only."""
         ...
 
 
@@ -78,6 +79,7 @@ class TwoLayerField:
         self.rows, self.labels, self.mirror_labels, self.mirrored = _folded(problem)
         x = np.ascontiguousarray(self.rows[: self.shapes[0][1]].T)
         self.units = x / np.linalg.norm(x, axis=1)[:, None]
+        self.threaded = True
         self._last_split: aligned.Split | None = None
         self._split_age = LOOK_AGAIN
 
@@ -87,23 +89,32 @@ class TwoLayerField:
         dw, da = unflatten(out, self.shapes)
         a = second[0]
         drive, total = self._drive(w, a, backward=True)
-        train_first, train_second = problem.network.trainable_layers
-        np.multiply(drive, a[:, None], out=dw)
-        np.einsum("hk,hk->h", drive, w, out=da[0])
-        if not train_first:
-            dw[:] = 0.0
-        if not train_second:
-            da[:] = 0.0
+        samples, trains = problem.data.samples, problem.network.trainable_layers
+        kernels.velocity_of_drive(drive, samples, w, a, (trains[0], trains[1]), dw, da[0])
         if not problem.l2:
             return total
-        return total + _regularise(problem.l2, (w, second), (dw, da), problem.network.trainable_layers)
+        return total + _regularise(problem.l2, (w, second), (dw, da), trains)
 
-    def loss(self, theta: Array) -> float:
-        w, second = unflatten(theta, self.shapes)
-        return self._drive(w, second[0], backward=False)[1]
+    def losses(self, states: Array) -> Array:
+        shares = self._shares(len(states) * self.rows.shape[1] * states.shape[1])
+        jobs = [threads().submit(copy(self)._losses_alone, states[k::shares]) for k in range(1, shares)]
+        found = np.empty(len(states))
+        found[::shares] = copy(self)._losses_alone(states[::shares])
+        for k, job in enumerate(jobs, 1):
+            found[k::shares] = job.result()
+        return found
+
+    def _losses_alone(self, states: Array) -> Array:
+        self.threaded = False
+        layers = (unflatten(theta, self.shapes) for theta in states)
+        return np.array([self._drive(w, second[0], backward=False)[1] for w, second in layers])
+
+    def _shares(self, work: int) -> int:
+        """Among how many threads work of so many multiply-adds is shared."""
+        return min(workers(), self.rows.shape[1]) if self.threaded and work >= THREAD_WORK else 1
 
     def _drive(self, w: Array, a: Array, backward: bool) -> tuple[Array, float]:
-        """g_h for each neuron (neurons, inputs), and the mean loss."""
+        """P g_h for each neuron (neurons, inputs), and the mean loss."""
         neurons, inputs = w.shape
         if w.size * len(self.units) > ALIGNED_WORK and (chosen := self._split(w, a)) is not None:
             return self._aligned_drive(chosen, w, a, backward)
@@ -122,19 +133,14 @@ class TwoLayerField:
             )  # fmt: skip
             return drive, summed
 
-        shares = min(workers(), count)
-        if shares == 1 or count * padded_w.size < THREAD_WORK:
-            drive, summed = share(0, count)
-        else:
-            cuts = np.linspace(0, count, shares + 1).astype(int)
-            jobs = [threads().submit(share, int(lo), int(hi)) for lo, hi in pairwise(cuts[1:])]
-            drive, summed = share(0, int(cuts[1]))
-            for job in jobs:
-                more, part = job.result()
-                drive += more
-                summed += part
-        samples = self.problem.data.samples
-        return drive[:neurons, :inputs] / samples, summed / samples
+        cuts = np.linspace(0, count, self._shares(count * padded_w.size) + 1).astype(int)
+        jobs = [threads().submit(share, int(lo), int(hi)) for lo, hi in pairwise(cuts[1:])]
+        drive, summed = share(0, int(cuts[1]))
+        for job in jobs:
+            more, part = job.result()
+            drive += more
+            summed += part
+        return drive[:neurons, :inputs], summed / self.problem.data.samples
 
     def _split(self, w: Array, a: Array) -> aligned.Split | None:
         """Aligned neurons and the rest; looked for anew when the last split no longer fits, and now and then to profit from more."""
@@ -144,19 +150,17 @@ class TwoLayerField:
         else:
             due = self._split_age > SPLIT_AGE or not aligned.fits(self._last_split, w)
         if due:
-            self._last_split, self._split_age = aligned.find_split(w, a @ w, self.units), 0
+            self._last_split, self._split_age = aligned.find_split(w, a, self.units, WORTHWHILE), 0
         return self._last_split
 
     def _aligned_drive(self, chosen: aligned.Split, w: Array, a: Array, backward: bool) -> tuple[Array, float]:
         """The same as `_drive`, for neurons most of which point along one line."""
-        drive, samples = np.empty_like(w), self.problem.data.samples
+        drive = np.empty_like(w)
         total = aligned.drive_of_split(
             chosen, self.rows, self.labels, self.mirror_labels, self.mirrored, w, a,
             self.problem.network.alpha, self.problem.loss.code, backward, drive,
         )  # fmt: skip
-        if backward:
-            drive /= samples
-        return drive, total / samples
+        return drive, total / self.problem.data.samples
 
 
 def _folded(problem: Problem) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
@@ -209,8 +213,8 @@ class DeepField:
         loss = total / samples
         return loss + _regularise(problem.l2, weights, speeds, network.trainable_layers) if problem.l2 else loss
 
-    def loss(self, theta: Array) -> float:
-        return self.problem.data_loss(unflatten(theta, self.shapes))
+    def losses(self, states: Array) -> Array:
+        return np.array([self.problem.data_loss(unflatten(theta, self.shapes)) for theta in states])
 
     def _add_block(self, weights: Weights, speeds: Weights, block: slice) -> float:
         """Add the unnormalised share of a block of samples to `speeds`; return its summed loss."""

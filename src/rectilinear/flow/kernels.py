@@ -172,6 +172,30 @@ def drive_of_rows(
     return total
 
 
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def velocity_of_drive(
+    drive: Array, samples: int, w: Array, a: Array, trains: tuple[bool, bool], dw: Array, da: Array
+) -> None:
+    """Write dw_h/dt = a_h g_h and da_h/dt = g_h . w_h, zero for a layer that does not train; `drive` (neurons, inputs) is P g_h."""
+    first, second = trains
+    for h in range(w.shape[0]):
+        along = 0.0
+        for k in range(w.shape[1]):
+            g = drive[h, k] / samples
+            along += g * w[h, k]
+            dw[h, k] = a[h] * g if first else 0.0
+        da[h] = along if second else 0.0
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def square_length(vector: Array) -> float:
+    """|v|^2, without the threads of a BLAS product, which would cost more than it."""
+    total = 0.0
+    for value in vector:
+        total += value * value
+    return total
+
+
 @numba.njit(cache=True, nogil=True)
 def pair_pulls(
     loss: int,

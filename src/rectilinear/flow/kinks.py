@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numba
 import numpy as np
@@ -16,7 +17,8 @@ from numpy.typing import NDArray
 
 from ..dataset import find_lines
 from ..problem import Problem
-from .kernels import FAST
+from .kernels import BLOCK, FAST, INPUT_TILE, padded
+from .parallel import THREAD_WORK, threads, workers
 
 Array = NDArray[np.float64]
 Signs = NDArray[np.int8]
@@ -45,7 +47,7 @@ class Kinks:
         lines = find_lines(problem.x)
         self.problem, self.x, self.alpha = problem, problem.x, problem.network.alpha
         self.normals, self.line, self.lengths = lines.normals, lines.index, lines.lengths
-        self._turned_normals = np.ascontiguousarray(self.normals.T)
+        self._turned_normals = padded(self.normals.T, INPUT_TILE, 1)
         self.weights = (1.0 - self.alpha) * np.abs(self.lengths)
         self._seen: dict[bytes, Array] = {}
         self._holds: dict[bytes, tuple[Array, Array]] = {}
@@ -73,7 +75,15 @@ class Kinks:
 
         sigma(z) = c z + e |z| makes one product per line serve all samples on it.
         """
-        odd, even, crossed = look_at_lines(theta, self._turned_normals, signs)
+        shares = workers() if theta.size * len(self) > THREAD_WORK else 1
+        cuts = np.linspace(0, len(theta), shares + 1).astype(int)
+        jobs = [
+            threads().submit(look_at_lines, theta, self._turned_normals, signs, int(lo), int(hi))
+            for lo, hi in pairwise(cuts[1:])
+        ]
+        parts = [look_at_lines(theta, self._turned_normals, signs, 0, int(cuts[1])), *(job.result() for job in jobs)]
+        odd, even = (np.sum([part[k] for part in parts], axis=0) for k in range(2))
+        crossed = np.concatenate([part[2] for part in parts])
         c, e = 0.5 * (1.0 + self.alpha), 0.5 * (1.0 - self.alpha)
         f = c * self.lengths * odd[self.line] + e * np.abs(self.lengths) * even[self.line]
         return np.asarray(self.problem.loss.pull(self.problem.y, f)) / len(f), crossed
@@ -231,26 +241,41 @@ def box_problem(gram: Array, q: Array, bounds: Array) -> Array:
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def look_at_lines(theta: Array, turned_normals: Array, signs: Signs) -> tuple[Array, Array, NDArray[np.intp]]:
-    """sum_h a_h z_hl and sum_h a_h |z_hl| of every line, z = n.w, and the pairs (h, l) where z and the sign disagree.
+def look_at_lines(
+    theta: Array, turned_normals: Array, signs: Signs, begin: int, end: int
+) -> tuple[Array, Array, NDArray[np.intp]]:
+    """For neurons begin..end-1: sum_h a_h z_hl and sum_h a_h |z_hl|, z = n.w, and the pairs (h, l) where z and the sign disagree.
 
-    The matrix z (neurons, lines) is not stored: its memory would cost more than computing it.
+    `turned_normals` (inputs, lines) is padded with zeros to whole tiles. The matrix z (neurons, lines) is not stored: its memory
+    would cost more than computing it.
     """
-    inputs, lines = turned_normals.shape
-    odd, even, z = np.zeros(lines), np.zeros(lines), np.empty(lines)
+    inputs, lines = theta.shape[1] - 1, turned_normals.shape[1]
+    odd, even = np.zeros(lines), np.zeros(lines)
+    w, normals = np.zeros(turned_normals.shape[0]), np.zeros((turned_normals.shape[0], BLOCK))
+    z, block_odd, block_even = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
     found = []
-    for h in range(theta.shape[0]):
-        z[:] = 0.0
-        for k in range(inputs):
-            for line in range(lines):
-                z[line] += theta[h, k] * turned_normals[k, line]
-        a, disagree = theta[h, inputs], 0
-        for line in range(lines):
-            odd[line] += a * z[line]
-            even[line] += a * abs(z[line])
-            disagree += z[line] * signs[h, line] < 0.0
-        if disagree:
-            found.extend([(h, line) for line in range(lines) if z[line] * signs[h, line] < 0.0])
+    for start in range(0, lines, BLOCK):
+        size = min(BLOCK, lines - start)
+        normals[:, :size] = turned_normals[:, start : start + size]
+        block_odd[:], block_even[:] = 0.0, 0.0
+        for h in range(begin, end):
+            for i in range(BLOCK):
+                z[i] = 0.0
+            for k in range(inputs):
+                w[k] = theta[h, k]
+            for k in range(0, w.shape[0], INPUT_TILE):
+                u0, u1, u2, u3 = w[k], w[k + 1], w[k + 2], w[k + 3]
+                for i in range(BLOCK):
+                    z[i] += u0 * normals[k, i] + u1 * normals[k + 1, i] + u2 * normals[k + 2, i] + u3 * normals[k + 3, i]
+            a, disagree = theta[h, inputs], 0
+            for i in range(BLOCK):
+                block_odd[i] += a * z[i]
+                block_even[i] += a * abs(z[i])
+            for i in range(size):
+                disagree += z[i] * signs[h, start + i] < 0.0
+            if disagree:
+                found.extend([(h, start + i) for i in range(size) if z[i] * signs[h, start + i] < 0.0])
+        odd[start : start + size], even[start : start + size] = block_odd[:size], block_even[:size]
     pairs = np.empty((len(found), 2), dtype=np.intp)
     for k in range(len(found)):
         pairs[k, 0], pairs[k, 1] = found[k]

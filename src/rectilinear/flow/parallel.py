@@ -6,6 +6,8 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
+THREAD_WORK = 2_000_000  # multiply-adds below which handing work to a second thread costs more than it saves
+
 
 def workers() -> int:
     """How many threads share large kernels."""

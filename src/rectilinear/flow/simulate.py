@@ -211,7 +211,7 @@ class Record:
         problem = self.problem
         times = np.array(self.times)
         states = np.concatenate([np.empty((0, self.field.size)), *self.states])
-        loss = np.array([self.field.loss(theta) for theta in states])
+        loss = self.field.losses(states)
         weights = unflatten(states, problem.network.shapes)
         return Trajectory(
             problem=problem,

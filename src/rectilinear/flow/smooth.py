@@ -17,6 +17,7 @@ from ..problem import Problem
 from .decisions import Decisions, Start
 from .explicit import ExplicitStepper
 from .field import Field, flatten, unflatten
+from .kernels import square_length
 from .kinks import Signs
 
 Array = NDArray[np.float64]
@@ -70,7 +71,7 @@ class SmoothEngine:
             self.objective = self.field.velocity(y[:-1], velocity)
             if self.slides is not None:
                 self.slides.project(unflatten(velocity, self.shapes)[0])
-            out[-1] = np.sum(velocity**2)
+            out[-1] = square_length(velocity)
 
     def _size(self, old: Array, new: Array) -> Array:
         """What each component's error is compared with; the energy integral is carried along uncontrolled."""
@@ -84,7 +85,8 @@ class SmoothEngine:
         return np.sqrt(np.maximum(np.append(np.concatenate(sizes), np.inf), np.finfo(float).tiny))
 
     def _floor(self) -> float:
-        return self.floor_share * _length(self.stepper.y[:-1]) / max(_length(self.stepper.slopes[0][:-1]), 1e-300)
+        speed = np.sqrt(square_length(self.stepper.slopes[0][:-1]))
+        return float(self.floor_share * np.sqrt(square_length(self.stepper.y[:-1])) / max(speed, 1e-300))
 
     @property
     def chattering(self) -> bool:
@@ -146,17 +148,12 @@ class SmoothEngine:
             self.stepper.restart(self._cut, np.concatenate([theta[:, :-1].ravel(), theta[:, -1], y[-1:]]))
             self._cut = None
         penalty = self.problem.l2 * self.problem.network.penalty(unflatten(self.stepper.y[:-1], self.shapes))
-        return _length(self.stepper.slopes[0][:-1]), self.objective - penalty
+        return float(np.sqrt(square_length(self.stepper.slopes[0][:-1]))), self.objective - penalty
 
     def statistics(self) -> dict[str, int]:
         stepper = self.stepper
         counted = {"steps": self.steps, "rejected": stepper.rejected, "gradients": stepper.evaluations}
         return counted | ({"unresolved": stepper.unresolved} if stepper.unresolved else {})
-
-
-def _length(vector: Array) -> float:
-    """|v|, without the threads of a BLAS product, which would cost more than it."""
-    return float(np.sqrt(np.sum(vector**2)))
 
 
 NeuronsAt = Callable[[float], Array]
