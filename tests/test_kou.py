@@ -131,6 +131,29 @@ class TestNearlyOrthogonalData:
         expected = [stable_rank(limit.first[positive]), stable_rank(limit.first[~positive])]
         np.testing.assert_allclose(measures.stable_rank_by_sign(run)[-1], expected, rtol=1e-3)
 
+    def test_held_neurons_stay_held(self):
+        problem = problem_on(nearly_orthogonal_data(), 0.0)
+        run = rl.simulate(problem, log10_times=[1e3, 1e4])
+        signs = patterns(run.final, problem.x)
+        limit = frozen_limit(problem, signs)
+        assert limit.holds_last
+        moving = limit.first.any(axis=1)
+        np.testing.assert_array_equal(~np.isnan(limit.shares), (signs == 0) & moving[:, None])
+        # the drive at the limit, with those shares of the held samples, has no part along them and is the neuron itself
+        pulls = limit.multipliers * problem.y
+        slopes = np.where(np.isnan(limit.shares), signs > 0, limit.shares)
+        drives = problem.weights[1][0][:, None] * ((slopes * pulls) @ problem.x)
+        np.testing.assert_allclose(drives[moving], limit.first[moving], atol=1e-10 * np.abs(limit.first).max())
+        np.testing.assert_array_equal(patterns(run.weights_at(0), problem.x), signs)
+
+    def test_a_hold_of_the_wrong_pattern_does_not_last(self):
+        problem = problem_on(nearly_orthogonal_data(), 0.0)
+        signs = class_pattern(problem)
+        own = int(np.flatnonzero(problem.y == np.sign(problem.weights[1][0, 0]))[0])
+        signs[0, own] = 0  # the neuron is pulled towards that sample, not pushed onto its kink
+        limit = frozen_limit(problem, signs)
+        assert not limit.holds_last
+
     def test_a_sample_inside_the_others_has_a_larger_margin(self):
         # the third positive sample is twice the sum of the first two: it is fitted by them
         x = np.eye(5)[:, :4]

@@ -8,7 +8,7 @@ import pytest
 import rectilinear as rl
 from rectilinear.errors import HypothesisError, InputError
 from rectilinear.theorems import named_theorem, predict
-from rectilinear.theorems.phuong_lampert import certain_classes, class_limit, neuron_classes
+from rectilinear.theorems.phuong_lampert import approach, certain_classes, class_limit, neuron_classes
 
 THEOREM = "class_max_margin"
 
@@ -57,6 +57,19 @@ def test_limit(seed):
     shortfall = 1 - run.normalised_margins.min(axis=1) / limit.normalised_margin
     assert 0 < shortfall[1] < 1e-6
     assert shortfall[1] / shortfall[0] == pytest.approx(0.1, rel=0.05)
+
+
+def test_the_limit_is_approached_with_the_powers_of_theory():
+    run = rl.simulate(random_problem(2), log10_times=np.geomspace(1e5, 1e7, 5))
+    course = approach(run)
+    powers = course.exponents
+    assert powers["angle"] == pytest.approx(-0.5, abs=0.01)
+    assert powers["first"] == pytest.approx(-0.5, abs=0.01)
+    assert powers["norms"] == pytest.approx(-1.0, abs=0.02)
+    assert powers["margin"] == pytest.approx(-1.0, abs=0.02)
+    last = class_limit(run.problem.data).distance(run.final, run.problem.data)
+    assert course.angle[-1] == pytest.approx(np.sqrt(2 * last.angle))
+    assert (course.first[-1], course.norms[-1]) == (last.first, last.norms)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -37,6 +37,8 @@ class FrozenLimit:
     """The limit of W_1/ln t under frozen patterns: `first` (h, d), the multipliers mu (n,) and margins y_i f(x_i) (n,) at it.
 
     `certificate` is the KKT residual of the program; `consistent` tells whether `first` has the pattern it was computed for.
+    `shares` (h, n) are the multipliers with which kinks hold moving neurons at the limit, nan where none does: strictly between
+    0 and 1 a hold lasts for ever.
     """
 
     first: Array
@@ -44,11 +46,18 @@ class FrozenLimit:
     margins: Array
     certificate: float
     consistent: bool
+    shares: Array
 
     @property
     def equal_margins(self) -> bool:
         """Whether every sample is a support vector, so that all normalised margins become equal."""
         return bool((self.multipliers > 0).all())
+
+    @property
+    def holds_last(self) -> bool:
+        """Whether every kink that holds a neuron goes on to do so."""
+        shares = self.shares[~np.isnan(self.shares)]
+        return bool(((shares > 0.0) & (shares < 1.0)).all())
 
     def distance(self, first: Array) -> float:
         """|W/|W|_F - limit/|limit|_F|_F for first-layer weights (h, d)."""
@@ -88,7 +97,8 @@ def frozen_limit(problem: Problem, signs: Signs) -> FrozenLimit:
     after = patterns((first,), x)
     moved = first.any(axis=1)
     agree = (after == signs) | (after == 0)  # a silent neuron's kinks have no say
-    return FrozenLimit(first, found.multipliers, margins, found.kkt_residual, bool(agree[moved].all()))
+    shares = np.where(moved[:, None], _hold_shares(problem, signs, found.multipliers), np.nan)
+    return FrozenLimit(first, found.multipliers, margins, found.kkt_residual, bool(agree[moved].all()), shares)
 
 
 def _seen(x: Array, signs: Signs, alpha: float) -> Array:
@@ -100,6 +110,21 @@ def _seen(x: Array, signs: Signs, alpha: float) -> Array:
         rows = rows - (rows @ basis) @ basis.T
         rows[held] = 0.0
     return np.asarray(rows)
+
+
+def _hold_shares(problem: Problem, signs: Signs, multipliers: Array) -> Array:
+    """lambda (h, n) of the held pairs where pulls are in the ratio mu_i y_i, as at the limit: the drive has no part along held
+    samples, sum_i sigma'_i p_i x_i + (1 - alpha) sum_held lambda_i p_i x_i with sigma' = alpha at the held ones."""
+    x, alpha = problem.x, problem.network.alpha
+    pulls = multipliers * problem.y
+    shares = np.full(signs.shape, np.nan)
+    for h in np.flatnonzero((signs == 0).any(axis=1)):
+        held = np.flatnonzero(signs[h] == 0)
+        drive = (np.where(signs[h] > 0, 1.0, alpha) * pulls) @ x
+        needed = np.linalg.lstsq(x[held] @ x[held].T, -x[held] @ drive, rcond=None)[0]
+        with np.errstate(divide="ignore", invalid="ignore"):  # a sample that is no support vector holds nothing
+            shares[h, held] = needed / ((1.0 - alpha) * pulls[held])
+    return shares
 
 
 def two_class_layer(problem: Problem) -> Finding:

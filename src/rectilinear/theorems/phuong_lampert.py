@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from ..conditions import Finding, no_decay, orthogonally_separable, small_start, two_layers
 from ..dataset import Dataset
 from ..errors import InputError
+from ..long_trajectory import LongTrajectory
 from ..network import Weights
 from ..problem import Problem
 from .max_margin import MaxMargin, max_margin
@@ -103,6 +104,45 @@ def class_limit(data: Dataset) -> ClassLimit:
     if (missing := _missing_class(data)) is not None:
         raise InputError(f"the limit needs samples of both classes, found none with label {missing}; add some.")
     return ClassLimit(max_margin(data.x[data.y > 0]), max_margin(data.x[data.y < 0]))
+
+
+@dataclass(frozen=True, eq=False)
+class Approach:
+    """A run's distances to the limit against `log_t` = ln t, each (t,): `angle` of the worst surviving neuron in radians, `first`
+    and `norms` as in `LimitDistance`, and by which share the smallest normalised `margin` falls short of its limit."""
+
+    log_t: Array
+    angle: Array
+    first: Array
+    norms: Array
+    margin: Array
+
+    @property
+    def exponents(self) -> dict[str, float]:
+        """The powers of ln t with which they fall, fitted; theory: -1/2 for angle and first, -1 for norms and margin."""
+        names = ("angle", "first", "norms", "margin")
+        return {name: float(np.polyfit(np.log(self.log_t), np.log(getattr(self, name)), 1)[0]) for name in names}
+
+
+def approach(run: LongTrajectory) -> Approach:
+    """How a run on orthogonally separable data comes to its limit.
+
+    >>> from rectilinear import Network, datasets, simulate
+    >>> data, net = datasets.orthogonally_separable(samples=6, inputs=3), Network(3, (10,))
+    >>> run = simulate(Problem(data, net, net.init(1e-3, seed=0), loss="logistic"), log10_times=[1e3, 1e4, 1e5])
+    >>> {name: round(power, 1) for name, power in approach(run).exponents.items()}
+    {'angle': -0.5, 'first': -0.5, 'norms': -1.0, 'margin': -1.0}
+    """
+    data = run.problem.data
+    limit = class_limit(data)
+    distances = [limit.distance(run.weights_at(k), data) for k in range(len(run))]
+    return Approach(
+        log_t=run.log10_times * math.log(10.0),
+        angle=np.sqrt(2.0 * np.array([distance.angle for distance in distances])),
+        first=np.array([distance.first for distance in distances]),
+        norms=np.array([distance.norms for distance in distances]),
+        margin=1.0 - run.normalised_margins.min(axis=1) / limit.normalised_margin,
+    )
 
 
 def _missing_class(data: Dataset) -> str | None:
