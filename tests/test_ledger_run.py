@@ -65,7 +65,7 @@ PROBE = """<script>addEventListener('load', () => {
   const told = {
     images: document.images.length, broken: [...document.images].filter(i => !i.naturalWidth).length,
     links: links.length, dead: links.filter(l => !l.startsWith('#') || !document.getElementById(l.slice(1))),
-    wide: document.documentElement.scrollWidth - innerWidth,
+    wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
   };
   document.title = 'probe ' + JSON.stringify(told) + ' end';
 });</script></body>"""

@@ -10,6 +10,8 @@ from rectilinear import report
 from rectilinear.reproduce import Claim, Evidence, Form, Picture, Verdict, reproduce
 from rectilinear.reproduce.claim import at_most, noted
 
+LONG = "a measurement whose name takes more than one line of a phone, with t = 10^10000 and W_lin, largest relative error"
+
 
 def claim(name, found, recorded, paper="zhang"):
     return Claim(name, f"Title <{name}>", paper, "Eq. 1 & 2", "If a < b then c.", recorded, lambda full: found)
@@ -20,7 +22,7 @@ def written(tmp_path):
     figure = Figure()
     figure.subplots().plot([0.0, 1.0])
     good = Evidence(
-        (at_most("error", 1e-9, 1e-6), noted("of interest", 2.5)),
+        (at_most("error", 1e-9, 1e-6), at_most(LONG, 0.2, 1 + 1e-12, Form.CORRECTED), noted("of interest", 2.5)),
         settings={"scales": [1e-8, 0.5], "seed": 0},
         pictures=(Picture("curve", 'A "rising" line.', figure),),
         remark="Remarkable.",
@@ -64,6 +66,7 @@ def test_the_page_has_a_row_a_section_and_a_verdict_for_each_claim(written):
         "Remarkable.",
         "scales 1·10⁻⁸, 0.5; seed 0.",
         "as corrected",
+        "with t = 1010000 and Wlin",  # a power and an index, no longer signs
         "Recorded verdict: confirmed.",
         "These verdicts differ from the recorded ones: mended.",
         "Zhang, Saxe and Latham",
