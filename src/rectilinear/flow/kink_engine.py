@@ -218,11 +218,13 @@ class KinkEngine:
                 return self.decisions.exit_from_origin(sign, basis_at(u) @ self.pulls, []) is not None
 
             if wakes(1.0):
+                if wakes(0.0):
+                    return 0.0, Pending(waking=sign)
                 low, high = 0.0, 1.0
-                while high - low > WAKING and not wakes(low):
+                while high - low > WAKING:
                     middle = 0.5 * (low + high)
                     low, high = (low, middle) if wakes(middle) else (middle, high)
-                return high if high > WAKING else 0.0, Pending(waking=sign)
+                return high, Pending(waking=sign)
         return None
 
     def _hold_band(self) -> float:
