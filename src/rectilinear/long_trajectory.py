@@ -52,6 +52,10 @@ class LongTrajectory(Trajectory):
             "normalised_margin": (("time", "sample"), self.normalised_margins),
         }
 
+    def _curves(self) -> dict[str, Any]:
+        far = {"log10_times": self.log10_times.tolist(), "log_loss": self.log_loss.tolist()}
+        return {**super()._curves(), **far, "normalised_margin": self.normalised_margins.min(axis=1).tolist()}
+
     def _metadata(self) -> dict[str, Any]:
         looks = {"direction_change": self.direction_change, "direction_converged": self.direction_converged}
         return {**super()._metadata(), **looks}

@@ -151,8 +151,11 @@ class Trajectory:
 
     def to_json(self) -> str:
         """Times, loss and metadata as JSON text, without the weights; what is not a finite number becomes null."""
-        curve = {"times": self.times.tolist(), "loss": self.loss.tolist(), "loss_name": self.problem.loss.name}
-        return json.dumps(_finite({**self._metadata(), "ended": self.status.value, **curve}), default=_plain)
+        return json.dumps(_finite({**self._metadata(), "ended": self.status.value, **self._curves()}), default=_plain)
+
+    def _curves(self) -> dict[str, Any]:
+        """The series of the JSON text."""
+        return {"times": self.times.tolist(), "loss": self.loss.tolist(), "loss_name": self.problem.loss.name}
 
     def save(self, path: str | Path) -> Path:
         """Write the run as netCDF 4; `rectilinear.load` reads it back."""

@@ -14,14 +14,16 @@ import numpy as np
 
 from ..errors import FileError, InputError
 from ..flow import descend, simulate
+from ..long_trajectory import LongTrajectory
 from ..problem import Problem
 from ..trajectory import Status, Trajectory
 from .group import main
 from .problems import PROBLEM_OPTIONS, problem_from, taking
 from .progress import ProgressBar, Report
 
+CONVERGES = "converges"  # what --until says to go on until the direction does
 KEPT_POINTS = 200  # states that gradient descent keeps unless told otherwise
-EXIT_CODES = {Status.CHATTERING: 1, Status.DIVERGED: 1, Status.INTERRUPTED: 130}
+EXIT_CODES = {Status.CHATTERING: 1, Status.STUCK: 1, Status.DIVERGED: 1, Status.INTERRUPTED: 130}
 
 OUTPUT_OPTIONS = (
     click.option("--max-seconds", type=float, help="Stop after that long and keep what there is."),
@@ -34,7 +36,10 @@ OUTPUT_OPTIONS = (
 
 @main.command("simulate")
 @taking(PROBLEM_OPTIONS)
-@click.option("--until", type=float, required=True, metavar="TIME", help="The last time.")
+@click.option("--until", metavar="TIME", help=f"The last time; '{CONVERGES}' goes on until a classifier's direction does.")
+@click.option(
+    "--log10-times", metavar="LIST", help="Instead of --until, for classifiers: keep t = 10^these, as in 2,100,1e5."
+)
 @click.option("--points", type=int, default=101, help="Number of equally spaced times to keep, 0 and the last included.")
 @click.option(
     "--rtol", type=float, default=None, help="Relative tolerance; by default 1e-9, for three layers and more 1e-6."
@@ -43,7 +48,8 @@ OUTPUT_OPTIONS = (
 @click.option("--max-steps", type=int, help="Stop after that many steps and keep what there is.")
 @taking(OUTPUT_OPTIONS)
 def simulate_command(
-    until: float,
+    until: str | None,
+    log10_times: str | None,
     points: int,
     rtol: float | None,
     method: str,
@@ -52,18 +58,37 @@ def simulate_command(
     **shared: Any,
 ) -> None:
     """Follow gradient flow up to a time."""
-    if not (math.isfinite(until) and until > 0):
-        raise InputError(f"--until must be a positive time, found {until:g}.")
-    if points < 2:
-        raise InputError(f"--points must be 2 at least, the first and the last, found {points}.")
-    times = np.linspace(0.0, until, points)
+    horizon = _horizon(until, log10_times, points)
 
     def run(problem: Problem, progress: Report) -> Trajectory:
         return simulate(
-            problem, times, method=method, rtol=rtol, max_steps=max_steps, max_seconds=max_seconds, progress=progress
+            problem, **horizon, method=method, rtol=rtol, max_steps=max_steps, max_seconds=max_seconds, progress=progress
         )
 
     _run_and_deliver(run, **shared)
+
+
+def _horizon(until: str | None, log10_times: str | None, points: int) -> dict[str, Any]:
+    """The arguments of `simulate` that say how far to go."""
+    if (until is None) == (log10_times is None):
+        raise InputError("simulate needs --until or --log10-times, one of the two; say how far to go.")
+    if log10_times is not None:
+        return {"log10_times": [_number("--log10-times", text) for text in log10_times.split(",")]}
+    if until == CONVERGES:
+        return {"until": "direction converges"}
+    last = _number("--until", str(until))
+    if not (math.isfinite(last) and last > 0):
+        raise InputError(f"--until must be a positive time, found {last:g}.")
+    if points < 2:
+        raise InputError(f"--points must be 2 at least, the first and the last, found {points}.")
+    return {"times": np.linspace(0.0, last, points)}
+
+
+def _number(option: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise InputError(f"{option} takes numbers, found {text!r}.") from error
 
 
 @main.command("descend")
@@ -124,9 +149,9 @@ def _check_destinations(out: Path | None, plot: Path | None) -> None:
 
 
 def _draw(run: Trajectory, path: Path) -> None:
-    from ..plots import loss_curves
+    from ..plots import long_time, loss_curves
 
     try:
-        loss_curves(run).savefig(path)
+        (long_time(run) if isinstance(run, LongTrajectory) else loss_curves(run)).savefig(path)
     except OSError as error:
         raise FileError(f"{path}: the figure could not be written ({error}); choose another place.") from error

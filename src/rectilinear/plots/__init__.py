@@ -13,6 +13,7 @@ Each returns a matplotlib Figure made without pyplot, so it needs no display and
 
 from .comparison import comparison
 from .kink_events import kink_events
+from .long_time import long_time
 from .loss_curves import loss_curves
 from .neuron_directions import neuron_directions
 from .output_field import output_field
@@ -22,6 +23,7 @@ from .weight_matrices import weight_matrices
 __all__ = [
     "comparison",
     "kink_events",
+    "long_time",
     "loss_curves",
     "neuron_directions",
     "output_field",

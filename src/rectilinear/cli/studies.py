@@ -1,0 +1,37 @@
+"""`rectilinear study`: what the papers leave open, question by question."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from .group import main
+
+
+@main.command("study")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("out/studies"), help="Folder for the page, figures and numbers."
+)
+@click.option("--list", "only_list", is_flag=True, help="List the studies and run none.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of the findings.")
+@click.option("--quiet", is_flag=True, help="Print nothing.")
+def study_command(names: tuple[str, ...], out: Path, only_list: bool, as_json: bool, quiet: bool) -> None:
+    """Measure what the papers on classification leave open, all questions (some twenty minutes) or the named ones."""
+    from ..studies import MAKERS, run_studies
+
+    if only_list:
+        purposes = {name: (make.__doc__ or "").strip() for name, make in MAKERS.items()}
+        click.echo(json.dumps(purposes) if as_json else "\n".join(f"{name:<22} {text}" for name, text in purposes.items()))
+        return
+    done = []
+    for study in run_studies(names, out):
+        done.append(study.to_json())
+        if not (as_json or quiet):
+            click.echo(f"{study!r}\n")
+    if as_json:
+        click.echo(json.dumps(done, ensure_ascii=False))
+    elif not quiet:
+        click.echo(str(out / "studies.html"))
