@@ -4,7 +4,7 @@ BIN := .venv/bin
 BENCH := .venv-bench/bin
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: reproduce test test-torch test-slow bench docs lock clean
+.PHONY: reproduce test test-torch test-slow studies bench docs lock clean
 
 reproduce: .venv/ready  ## the main job: the papers' figures into out/
 	$(BIN)/rectilinear reproduce --out out
@@ -20,8 +20,11 @@ test: .venv/ready  ## everything CI checks
 test-torch: .venv-bench/ready  ## PyTorch models in and out, where torch is: in the benchmarks' environment
 	$(BENCH)/pytest tests/test_torch_models.py
 
-test-slow: .venv/ready  ## long studies
+test-slow: .venv/ready  ## long tests
 	$(BIN)/pytest -m slow
+
+studies: .venv/ready  ## what the papers on classification leave open, some twenty minutes, into out/studies/studies.html
+	$(BIN)/rectilinear study --out out/studies
 
 bench: .venv-bench/ready  ## the benchmark tables, against peers in an environment of their own
 	$(BENCH)/python -m benchmarks
