@@ -1,4 +1,4 @@
-"""`python -m benchmarks [figure_1] [field] [kinks] [stalls]`: the named benchmarks, or all of them."""
+"""`python -m benchmarks [figure_1] [field] [kinks] [stalls] [diagnose]`: the named benchmarks, or all of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-NAMES = ("figure_1", "field", "kinks", "stalls")
+NAMES = ("figure_1", "field", "kinks", "stalls", "diagnose")
 
 
 @click.command()

@@ -16,7 +16,7 @@ from ..problem import Problem
 from .mirror import MATCHED_AT_ONCE, principal_axes
 
 AXES = 4  # principal axes looked at
-NEURONS = 16  # starting neurons looked at, the largest ones
+NEURONS = 8  # starting neurons looked at, the largest ones
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def _directions(problem: Problem) -> Iterator[tuple[str, Array]]:
         yield "the correlation <x y>", data.correlation
         yield "the best linear fit", np.asarray(np.linalg.lstsq(data.x, data.y, rcond=None)[0])
     if data.inputs <= MATCHED_AT_ONCE:
-        for k, axis in enumerate(principal_axes(data.x).T[:AXES], 1):
+        for k, axis in enumerate(principal_axes(data.covariance).T[:AXES], 1):
             yield f"principal axis {k}", axis
     neurons = problem.weights[0][:, : data.inputs]
     largest = np.argsort(-np.linalg.norm(neurons, axis=1), kind="stable")[:NEURONS]

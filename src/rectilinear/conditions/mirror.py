@@ -11,13 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial import KDTree
+from scipy.spatial.distance import cdist
 
 from ..dataset import Array, Dataset, Indices
 
 MIRROR_TOLERANCE = 0.01  # of rms|x|: how far from -x a sample may lie to count as the mirror image of x
 NEIGHBOURS = 8  # candidates for a partner that each sample looks at
 MATCHED_AT_ONCE = 2000  # samples whose optimal matching takes a second
-CHUNK = 256  # samples matched among themselves where there are more
+CHUNK = 128  # samples matched among themselves where there are more
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,18 +90,20 @@ def matching_distance(x: Array, near: tuple[Indices, Indices] | None = None) -> 
         partners = _sorted_partners(x[:, 0]) if x.shape[1] == 1 else _assigned(x, x)
         distance = _distance(x, partners) / spread
         return MatchingDistance(distance, distance, partners, "optimal matching")
-    partners = _partners_of_many(x, *(near_pairs(x) if near is None else near))
+    pairs, alone = near_pairs(x) if near is None else near
+    along_axes = x @ principal_axes(x.T @ x) if alone.size and x.shape[1] <= MATCHED_AT_ONCE else x
+    partners = _partners_of_many(x, along_axes[:, 0], pairs, alone)
     at_most = _distance(x, partners) / spread
     if at_most == 0.0:
         return MatchingDistance(0.0, 0.0, partners, "exact mirror images")
-    bases = [x, x @ principal_axes(x)] if x.shape[1] <= MATCHED_AT_ONCE else [x]
+    bases = [x] if along_axes is x else [x, along_axes]
     at_least = max(_sorted_distance(along) for along in bases) / spread
     return MatchingDistance(min(at_least, at_most), at_most, partners, "bounds: sorted axes from below, chunks from above")
 
 
-def principal_axes(x: Array) -> Array:
-    """Eigenvectors of <x x^T> as columns (d, d), the largest eigenvalue first."""
-    return np.asarray(np.linalg.eigh(x.T @ x)[1][:, ::-1])
+def principal_axes(second_moment: Array) -> Array:
+    """Eigenvectors of x^T x (d, d) as columns, the largest eigenvalue first."""
+    return np.asarray(np.linalg.eigh(second_moment)[1][:, ::-1])
 
 
 def _members(rest: Indices, index: Indices, points: int) -> list[list[int]]:
@@ -118,23 +121,20 @@ def _sorted_partners(values: Array) -> Indices:
     return partners
 
 
-def _partners_of_many(x: Array, pairs: Indices, alone: Indices) -> Indices:
+def _partners_of_many(x: Array, along: Array, pairs: Indices, alone: Indices) -> Indices:
+    """Pairs as they are, the others in order of their value `along` (n,) an axis, optimally within chunks."""
     partners = np.empty(len(x), dtype=np.intp)
     partners[pairs[:, 0]], partners[pairs[:, 1]] = pairs[:, 1], pairs[:, 0]
-    if alone.size:
-        rest = x[alone]
-        axis = principal_axes(rest)[:, 0] if x.shape[1] <= MATCHED_AT_ONCE else rest.mean(axis=0)
-        rising = alone[np.argsort(rest @ axis, kind="stable")]
-        for start in range(0, len(rising), CHUNK):
-            own, opposite = rising[start : start + CHUNK], rising[::-1][start : start + CHUNK]
-            partners[own] = opposite[_assigned(x[own], x[opposite])]
+    rising = alone[np.argsort(along[alone], kind="stable")]
+    for start in range(0, len(rising), CHUNK):
+        own, opposite = rising[start : start + CHUNK], rising[::-1][start : start + CHUNK]
+        partners[own] = opposite[_assigned(x[own], x[opposite])]
     return partners
 
 
 def _assigned(x: Array, others: Array) -> Indices:
     """The permutation pi that minimises the sum of |x_i + others_pi(i)|^2."""
-    costs = np.add.outer(np.sum(x**2, axis=1), np.sum(others**2, axis=1)) + 2 * x @ others.T
-    return np.asarray(linear_sum_assignment(costs)[1])
+    return np.asarray(linear_sum_assignment(cdist(x, -others, "sqeuclidean"))[1])
 
 
 def _distance(x: Array, partners: Indices) -> float:

@@ -11,11 +11,13 @@ from ..conditions import (
     near_pairs,
     population_test,
 )
-from ..dataset import Dataset
+from ..dataset import Array, Dataset, Indices
 from ..errors import InputError
 from ..problem import Problem
 from ..theorems.asymmetry import asymmetry
 from .diagnosis import Symmetry
+
+MET_AT_ZERO = 1e-12  # midpoints of a sample and its partner that small are rounding
 
 
 def symmetry_of(problem: Problem, seed: int = 0) -> Symmetry:
@@ -25,7 +27,7 @@ def symmetry_of(problem: Problem, seed: int = 0) -> Symmetry:
     matching = matching_distance(data.x, near)
     halves = half_spaces(problem)
     population = population_test(data, seed=seed)
-    distance, is_exact, nearest = nearest_symmetric(data)
+    distance, is_exact, nearest = nearest_symmetric(data, near)
     return Symmetry(
         unpaired=len(near[1]) / data.samples,
         tolerance=MIRROR_TOLERANCE,
@@ -43,24 +45,31 @@ def symmetry_of(problem: Problem, seed: int = 0) -> Symmetry:
     )
 
 
-def nearest_symmetric(data: Dataset) -> tuple[float, bool, Dataset]:
+def nearest_symmetric(data: Dataset, near: tuple[Indices, Indices]) -> tuple[float, bool, Dataset]:
     """The distance of inputs and labels together from Condition 3, whether it is exact, and the nearest symmetric data set.
 
-    Where the optimal matching is not affordable it is an upper bound, and so near is the data set. Samples that would meet at
-    zero, where no network sees them, are left out of it; if all do, it is the data with their mirror images.
+    Where the optimal matching is not affordable it is an upper bound, from the `near` pairs of inputs whose labels are opposite
+    too and a matching of the others in chunks. Samples that would meet at zero, where no network sees them, are left out of
+    the nearest data set; if all do, it is the data with their mirror images.
     """
     try:
         found = asymmetry(data)
         return found.distance, True, found.nearest
     except InputError:
         label_size = float(np.sqrt(np.mean(data.y**2))) or 1.0
-        points = np.column_stack([data.x / np.sqrt(np.mean(np.sum(data.x**2, axis=1))), data.y / label_size])
-    matching = matching_distance(points)
+    points = np.column_stack([data.x / np.sqrt(np.mean(np.sum(data.x**2, axis=1))), data.y / label_size])
+    matching = matching_distance(points, _opposite_labels(points[:, -1], *near))
     distance = matching.at_most * float(np.sqrt(np.mean(np.sum(points**2, axis=1)))) / 2
+    is_exact = matching.at_least == matching.at_most
     x, y = (data.x - data.x[matching.partners]) / 2, (data.y - data.y[matching.partners]) / 2
-    seen = np.abs(x).max(axis=1) > np.finfo(np.float64).eps * np.abs(data.x).max(axis=1)
+    seen = np.abs(x).max(axis=1) > MET_AT_ZERO * np.abs(data.x).max(axis=1)
     if not seen.any():
-        return distance, matching.at_least == matching.at_most, data.symmetrised()
+        return distance, is_exact, data.symmetrised()
     both = np.concatenate([x[seen], -x[seen]]), np.concatenate([y[seen], -y[seen]])
-    nearest = Dataset(*both, f"{data.name} (nearest symmetric)", {"even_inputs", "odd_target"})
-    return distance, matching.at_least == matching.at_most, nearest
+    return distance, is_exact, Dataset(*both, f"{data.name} (nearest symmetric)", {"even_inputs", "odd_target"})
+
+
+def _opposite_labels(labels: Array, pairs: Indices, alone: Indices) -> tuple[Indices, Indices]:
+    """The pairs with opposite labels, relative to their rms; the samples of the other pairs are left alone."""
+    good = np.abs(labels[pairs[:, 0]] + labels[pairs[:, 1]]) <= MIRROR_TOLERANCE
+    return pairs[good], np.union1d(alone, pairs[~good])
