@@ -201,6 +201,18 @@ class TestUntil:
         assert np.abs(farther.directions[0][-1] - run.directions[0][-1]).max() < 2e-2
         assert "converged" in repr(run)
 
+    def test_a_direction_that_creeps_has_not_converged(self):
+        # a neuron outside the limit shrinks against the others like a small power of ln t only
+        rng = np.random.default_rng(4)
+        x = rng.standard_normal((12, 3))
+        data, net = rl.Dataset(x, np.sign(x @ rng.standard_normal(3))), rl.Network(3, (20,))
+        problem = rl.Problem(data, net, net.init(1e-3, seed=6), loss="logistic")
+        run = rl.simulate(problem, until="direction converges", direction_tolerance=0.03, log10_times=[1e5, 1e6])
+        assert run.direction_change < 0.03
+        assert not run.direction_converged
+        directions = rl.simulate(problem, log10_times=[1e6, 1e8]).directions[0]
+        assert np.linalg.norm(directions[1] - directions[0]) > 0.02  # it still moves by as much
+
     def test_with_times_the_last_state_is_the_converged_one(self):
         run = rl.simulate(gaussian_problem(5), until="direction converges", log10_times=[0.0, 1e8], direction_tolerance=0.05)
         assert run.direction_converged

@@ -25,7 +25,8 @@ class LongTrajectory(Trajectory):
     `weights` are the weights themselves: they grow like a power of ln t only. Where a number leaves the float range, `times`
     is infinite and `loss` zero. `events.time` holds log10 t. Of a run that was followed until its direction converges,
     `direction_change` is the distance of theta/|theta| at the last look from that at a quarter of its log10 t, and
-    `direction_converged` tells whether that was within the tolerance, with all samples on their side.
+    `direction_converged` tells whether that, and what the changes let expect to come, was within the tolerance, with all samples
+    that neurons see on their side.
     """
 
     log10_times: Array = None  # type: ignore[assignment]  # always given; a default is forced by the parent's fields

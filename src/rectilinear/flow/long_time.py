@@ -81,7 +81,9 @@ def _check(problem: Problem, log10_times: ArrayLike | None, until: str | None, t
 class Looks:
     """Compares the direction theta/|theta| at log10 t = 4, 16, 64, ...
 
-    Where an angle falls like (ln t)^(-1/2), its change from a quarter of log10 t on is as large as what is still to come.
+    What falls like a power of ln t changes in a geometric sequence from look to look. Its ratio r tells what is still to come,
+    r/(1 - r) of the last change: as much again where an angle falls like (ln t)^(-1/2), but far more where it falls slowly. The
+    direction has converged where both are within the tolerance.
     """
 
     def __init__(self, problem: Problem, wanted: bool, tolerance: float) -> None:
@@ -96,10 +98,11 @@ class Looks:
         moving = np.concatenate([theta[:, :-1].ravel() * self.train[0], theta[:, -1] * self.train[1]])
         now = moving / np.linalg.norm(moving)
         if self.before is not None:
-            self.change = float(np.linalg.norm(now - self.before))
+            last, self.change = self.change, float(np.linalg.norm(now - self.before))
+            to_come = np.inf if last is None or last <= self.change else self.change**2 / (last - self.change)
             margins = self.problem.y * self.problem.output((theta[:, :-1], theta[:, -1:].T))
             # before all samples that neurons see are on their side, a direction that stays is a plateau
-            self.converged = self.change < self.tolerance and bool(margins[live].min() > 0)
+            self.converged = max(self.change, to_come) < self.tolerance and bool(margins[live].min() > 0)
         self.before = now
         self.next *= LOOK_RATIO
 
