@@ -103,7 +103,7 @@ FILES = {
         "a.npz: x must hold at least one sample and one input, found shape (0, 3).",
     ),
 }
-COMMANDS = {"simulate": ("simulate", "--until", "1", "--data")}
+COMMANDS = {"simulate": ("simulate", "--until", "1", "--data"), "diagnose": ("diagnose",)}
 
 
 def arguments(command, path):

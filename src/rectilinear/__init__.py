@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
-from . import conditions, datasets, measures, plots, theorems
+from . import conditions, datasets, measures, plots, report, theorems
 from .compare import Comparison, compare
 from .conditions import Finding
 from .dataset import Dataset
@@ -60,6 +60,7 @@ __all__ = [
     "odd_nonlinear_network",
     "plots",
     "predict",
+    "report",
     "resume",
     "simulate",
     "theorems",
