@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,18 +25,67 @@ DECADES_TOGETHER = (
 
 @dataclass
 class Group:
-    """Neurons `members` that share a pattern: member m is `mix[m] @ carried`."""
+    """Neurons `members` that share a pattern: neuron h is `mix[h, :len(carried)] @ carried`, with the mix of all `Groups`.
+
+    While a group is `open`, its members may change: theta holds them instead.
+    """
 
     key: bytes
     pattern: Signs
     sign_a: float  # common sign of a_h if the group is held on a kink
     members: Indices
     carried: Array
-    mix: Array
+    open: bool = True
+    number: int = -1  # what `of_neuron` says of all its members
 
-    @property
-    def neurons(self) -> Array:
-        return self.mix @ self.carried
+
+@numba.njit(cache=True, nogil=True)
+def carry(theta: Array, members: Indices, mix: Array) -> Array:
+    """Carriers (r, inputs + 1) of these neurons of theta (neurons, inputs + 1); their rows of `mix` are written."""
+    width = theta.shape[1]
+    if len(members) <= width:
+        carried = np.empty((len(members), width))
+        for m, h in enumerate(members):
+            carried[m] = theta[h]
+            mix[h] = 0.0
+            mix[h, m] = 1.0
+        return carried
+    moments = np.zeros((width, width))
+    for h in members:
+        for j in range(width):
+            for k in range(j + 1):
+                moments[j, k] += theta[h, j] * theta[h, k]
+    for j in range(width):
+        for k in range(j):
+            moments[k, j] = moments[j, k]
+    directions = np.linalg.eigh(moments)[1].T.copy()
+    squares = np.zeros(width)  # lengths from here, not from the eigenvalues: those have lost half the digits
+    for h in members:
+        for r in range(width):
+            share = 0.0
+            for k in range(width):
+                share += theta[h, k] * directions[r, k]
+            mix[h, r] = share
+            squares[r] += share * share
+    kept = np.flatnonzero(squares > 0.0)
+    lengths = np.sqrt(squares[kept])
+    for h in members:
+        for r in range(len(kept)):
+            mix[h, r] = mix[h, kept[r]] / lengths[r]
+        for r in range(len(kept), width):
+            mix[h, r] = 0.0
+    return directions[kept] * lengths.reshape(-1, 1)
+
+
+@numba.njit(cache=True, nogil=True)
+def restore(theta: Array, members: Indices, mix: Array, carried: Array) -> None:
+    """Write these neurons, given their carriers, to their rows of `theta`."""
+    for h in members:
+        for k in range(theta.shape[1]):
+            value = 0.0
+            for r in range(len(carried)):
+                value += mix[h, r] * carried[r, k]
+            theta[h, k] = value
 
 
 class Groups:
@@ -61,7 +111,7 @@ class Groups:
         """All neurons, given the carriers."""
         theta = self.theta.copy()
         for k, group in enumerate(self.groups):
-            theta[group.members] = group.mix @ carried[self.first[k] : self.first[k] + self.counts[k]]
+            restore(theta, group.members, self.mix, carried[self.first[k] : self.first[k] + self.counts[k]])
         return theta
 
     def some(self, neurons: Indices, carried: Array) -> Array:
@@ -94,12 +144,15 @@ class Groups:
         self._place(changed)
         self._flatten()
 
+    def _opened(self, group: Group) -> Group:
+        if not group.open:
+            restore(self.theta, group.members, self.mix, group.carried)
+            group.open = True
+        return group
+
     def _take_out(self, group: Group, leaves: NDArray[np.bool_]) -> None:
-        self.theta[group.members] = group.neurons
-        left = group.members[~leaves[group.members]]
-        if left.size:
-            self._by_key[group.key] = self._carry(group.key, group.pattern, group.sign_a, left)
-        else:
+        self._opened(group).members = group.members[~leaves[group.members]]
+        if not group.members.size:
             del self._by_key[group.key]
 
     def _place(self, neurons: Indices) -> None:
@@ -112,11 +165,12 @@ class Groups:
                 continue
             key = keys[at].tobytes()
             if key in self._by_key:
-                there = self._by_key[key]
-                self.theta[there.members] = there.neurons
-                members = np.concatenate([there.members, members])
-            sign = float(np.sign(self.theta[h, -1])) if (self.patterns[h] == 0).any() else 0.0
-            self._by_key[key] = self._carry(key, self.patterns[h], sign, members)
+                group = self._opened(self._by_key[key])
+                group.members = np.sort(np.concatenate([group.members, members]))  # in the order of memory
+                group.number = -1
+            else:
+                sign = float(np.sign(self.theta[h, -1])) if (self.patterns[h] == 0).any() else 0.0
+                self._by_key[key] = Group(key, self.patterns[h].copy(), sign, members, np.empty(0))
 
     def _rests(self, h: int) -> bool:
         held = self.patterns[h] == 0
@@ -133,26 +187,16 @@ class Groups:
         table = np.concatenate([patterns, signs[:, None], decades[:, None]], axis=1).astype(np.int8)
         return np.ascontiguousarray(table).view(np.dtype((np.void, table.shape[1])))[:, 0]
 
-    def _carry(self, key: bytes, pattern: Signs, sign_a: float, members: Indices) -> Group:
-        theta = self.theta[members]
-        width = theta.shape[1]
-        if len(members) <= width:
-            return Group(key, pattern.copy(), sign_a, members, theta, np.eye(len(members)))
-        _, directions = np.linalg.eigh(theta.T @ theta)
-        shares = theta @ directions  # lengths from here, not from the eigenvalues: those have lost half the digits
-        lengths = np.linalg.norm(shares, axis=0)
-        kept = lengths > 0.0
-        mix, carried = shares[:, kept] / lengths[kept], lengths[kept, None] * directions[:, kept].T
-        return Group(key, pattern.copy(), sign_a, members, carried, mix)
-
     def _flatten(self) -> None:
         self.groups = list(self._by_key.values())
+        for k, group in enumerate(self.groups):  # groups may be large: touch only what changed
+            if group.open:
+                group.carried, group.open = carry(self.theta, group.members, self.mix), False
+            if group.number != k:
+                self.of_neuron[group.members] = group.number = k
         samples, inputs = self.kinks.x.shape
         self.counts = np.array([len(group.carried) for group in self.groups], dtype=np.intp)
         self.first = np.concatenate([[0], np.cumsum(self.counts)[:-1]]).astype(np.intp) if self.groups else self.counts
         self.group = np.repeat(np.arange(len(self.groups)), self.counts)
         self.carried = np.concatenate([group.carried for group in self.groups] or [np.empty((0, inputs + 1))])
         self.seen = np.array([self.kinks.seen(group.pattern) for group in self.groups]).reshape(-1, samples, inputs)
-        for k, group in enumerate(self.groups):
-            self.of_neuron[group.members] = k
-            self.mix[group.members, : group.mix.shape[1]] = group.mix

@@ -96,8 +96,10 @@ class KinkEngine:
             watched[group.members] = int(group.sign_a)
         self.watched_signs = np.concatenate([groups.patterns, watched[:, None]], axis=1) if held else groups.patterns
         self._guess: tuple[float, Array] | None = None
-        asleep = (groups.patterns == 0).all(axis=1) & ~groups.theta[:, :-1].any(axis=1) & (groups.theta[:, -1] != 0.0)
-        self.asleep = np.flatnonzero(asleep)  # held at w = 0
+        resting = np.arange(len(groups.theta)) if groups.decays else np.flatnonzero(groups.of_neuron < 0)
+        theta = groups.theta[resting]
+        asleep = (groups.patterns[resting] == 0).all(axis=1) & ~theta[:, :-1].any(axis=1) & (theta[:, -1] != 0.0)
+        self.asleep = resting[asleep]  # held at w = 0
 
     # ------------------------------------------------------------------ steps
 
@@ -363,7 +365,7 @@ class KinkEngine:
             return
         if pending.group >= 0:
             members = groups.groups[pending.group].members.copy()
-            theta = groups.groups[pending.group].neurons
+            theta = groups.some(members, groups.carried)
             signs = np.array([
                 self.decisions.release(h, theta[m], groups.patterns[h], pending.line, pending.side, pull, self.t)
                 for m, h in enumerate(members)
