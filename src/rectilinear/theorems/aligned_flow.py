@@ -62,8 +62,9 @@ def both_signs_grow(problem: Problem) -> Finding:
 
     A linear network (alpha = 1) has no silent side and needs one sign only.
     """
-    if problem.network.layers != 2:
-        return Finding("both_signs_grow", False, 0.0, 0.0, None, f"it is defined for two layers, found {problem.network}.")
+    if problem.network.layers != 2 or problem.network.bias:
+        sentence = f"it is defined for two layers without bias, found {problem.network}."
+        return Finding("both_signs_grow", False, 0.0, 0.0, None, sentence)
     squares = growing_part(problem)[0]
     squares = squares * np.abs(squares)
     smaller = float(min(squares[squares > 0].sum(), -squares[squares < 0].sum()) / (np.abs(squares).sum() or 1.0))

@@ -1,0 +1,293 @@
+"""Diagnoses: verdicts of named data sets and counter-examples, outlook against simulation, any data, texts and JSON."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import rectilinear as rl
+from rectilinear.diagnose import ENDINGS, FINDINGS
+
+SMALLER = {"sine_teacher": {"pairs": 100}, "linear_teacher": {"pairs": 100}}
+DRAWN = [name for name in rl.datasets.NAMES if name not in ("digits", "breast_cancer", "diabetes")]
+ON_START = {"small_start", "rank_one_start", "balanced_start"}
+
+
+def problem_on(data, width=6, scale=1e-3, start="gaussian", **options):
+    net = rl.Network(data.inputs, (width,), **{k: options.pop(k) for k in ("alpha", "bias", "trainable") if k in options})
+    return rl.Problem(data, net, net.init(scale, seed=0, start=start), **options)
+
+
+def verdicts(problem):
+    return {name: finding.holds for name, finding in rl.diagnose(problem).findings.items()}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_named_data_sets_get_exactly_the_promised_verdicts(name):
+    data = rl.datasets.make(name, **SMALLER.get(name, {}))
+    found = rl.diagnose(problem_on(data))
+    assert tuple(found.findings) == FINDINGS
+    assert {key for key, finding in found.findings.items() if finding.holds} - ON_START == set(data.promises)
+    for key, finding in found.findings.items():
+        assert finding is found[key]
+        assert finding.sentence.endswith(".")
+
+
+def nudged(data, x=None, y=None):
+    return rl.Dataset(data.x if x is None else x, data.y if y is None else y)
+
+
+def counter_examples():
+    """For each hypothesis a problem and another one in which this verdict alone is different."""
+    rng = np.random.default_rng(7)
+    mirrored = rl.datasets.linear_teacher(inputs=3, pairs=20, seed=1)
+    moved = mirrored.x.copy()
+    moved[4] *= 1.0 + 1e-14
+    yield "even_inputs", problem_on(mirrored), problem_on(nudged(mirrored, x=moved))
+
+    repeated = [[1.0, 2.0], [1.0, 2.0], [-1.0, -2.0], [-1.0, -2.0]]
+    noisy = rl.Dataset(repeated, [1.0, 3.0, -1.0, -3.0])
+    yield "odd_target", problem_on(noisy), problem_on(nudged(noisy, y=[1.0, 3.0, -1.0, -2.5]))
+
+    white = rl.datasets.linear_teacher(inputs=3, pairs=20, white=True)
+    yield "white_inputs", problem_on(white), problem_on(nudged(white, x=2 * white.x))
+
+    x = rng.standard_normal((20, 3))
+    linear = rl.Dataset(x, x @ [1.0, 2.0, 3.0])
+    bent = linear.y.copy()
+    bent[0] += 1.0
+    yield "linear_target", problem_on(linear), problem_on(nudged(linear, y=bent))
+
+    twice = np.concatenate([x, x[:1]])
+    agreeing, contradicting = np.append(bent, bent[0]), np.append(bent, bent[0] + 1.0)
+    yield "expressible_target", problem_on(rl.Dataset(twice, agreeing)), problem_on(rl.Dataset(twice, contradicting))
+
+    classes = np.sign(x[:, 0])
+    flipped = classes * np.where(np.arange(20) == np.argmax(np.abs(x[:, 0])), -1.0, 1.0)
+    yield "separable", problem_on(rl.Dataset(x, classes)), problem_on(rl.Dataset(x, flipped))
+
+    apart = rl.Dataset([[2.0, 0.2], [1.0, -0.2], [-1.0, 0.1]], [1.0, 1.0, -1.0])
+    crossed = nudged(apart, x=[[0.1, 1.0], [1.0, -0.2], [-1.0, 0.1]])
+    yield "orthogonally_separable", problem_on(apart), problem_on(crossed)
+
+    right_angles = rl.Dataset(np.eye(3, 5), [1.0, 1.0, -1.0])
+    tilted = np.eye(3, 5)
+    tilted[0, 2] = 1e-3
+    yield "orthogonal_inputs", problem_on(right_angles), problem_on(nudged(right_angles, x=tilted))
+
+    close, far = np.eye(3, 5), np.eye(3, 5)
+    close[:, 3], far[:, 3] = 0.1, 1.0
+    yield "nearly_orthogonal", *(problem_on(rl.Dataset(inputs, [1.0, 1.0, -1.0])) for inputs in (close, far))
+
+    yield "small_start", problem_on(linear), problem_on(linear, scale=1.0)
+    aligned = problem_on(linear, start="rank_one")
+    first, second = aligned.weights
+    louder = np.where(second > 0, 2.0, 1.0)
+    yield "rank_one_start", aligned, aligned.with_weights((first * louder.T, second * louder))
+    yield "balanced_start", aligned, aligned.with_weights((2.0 * first, second))
+
+
+COUNTER_EXAMPLES = list(counter_examples())
+
+
+def test_every_finding_has_a_counter_example():
+    assert {name for name, *_ in COUNTER_EXAMPLES} == set(FINDINGS)
+
+
+@pytest.mark.parametrize(("name", "kept", "broken"), COUNTER_EXAMPLES, ids=[name for name, *_ in COUNTER_EXAMPLES])
+def test_a_counter_example_flips_exactly_its_verdict(name, kept, broken):
+    before, after = verdicts(kept), verdicts(broken)
+    assert before[name] is True
+    assert after[name] is False
+    assert {key for key in FINDINGS if before[key] is not after[key]} == {name}
+
+
+@pytest.mark.parametrize(("delta", "duration_error"), [(0.15, 0.3), (0.05, 0.15)])
+def test_the_plateau_of_the_six_points_is_foretold(delta, duration_error):
+    found = rl.diagnose(problem_on(rl.datasets.six_points(delta), width=100), verify=True)
+    assert [reading.theorem.name for reading in found.applicable] == ["perturbed_symmetry"]
+    rows = {name: (told, seen) for name, told, seen in found.verified.rows}
+    for quantity, error in {"plateau height": 0.02, "plateau duration": duration_error, "first drop": 0.01}.items():
+        told, seen = rows[quantity]
+        assert told == pytest.approx(seen, rel=error)
+    assert found.symmetry.distance == pytest.approx(0.0335 * delta / 0.15, rel=0.02)
+    assert f"expect it to sit near {found.outlook.plateau.height:.4g} for about" in repr(found)
+
+
+def test_digits_with_mirror_images_follow_the_prediction():
+    found = rl.diagnose(problem_on(rl.datasets.digits(0, 1, symmetrised=True), width=40, scale=1e-4), verify=True)
+    assert found.outlook.ending.kind == "least_squares"
+    assert found.verified.comparison.loss_error.max() < 1e-3 * found.verified.run.loss[0]
+    rows = {name: (told, seen) for name, told, seen in found.verified.rows}
+    assert rows["first drop"][0] == pytest.approx(rows["first drop"][1], rel=1e-3)
+
+
+def test_digits_as_they_are_have_no_theorem_but_a_mirrored_one():
+    raw = rl.datasets.digits(0, 1)
+    found = rl.diagnose(problem_on(raw, width=40, scale=1e-4))
+    symmetric = rl.diagnose(problem_on(raw.symmetrised(), width=40, scale=1e-4))
+    assert found.applicable == ()
+    assert found.outlook.prediction is None
+    assert np.array_equal(found.outlook.mirrored.loss, symmetric.outlook.prediction.loss)
+    assert found["even_inputs"].p_value <= 0.01
+    assert "with mirror images (-x, -y) the loss would fall to" in " ".join(repr(found).split())
+
+
+@pytest.mark.slow
+def test_digits_as_they_are_leave_the_symmetric_course():
+    found = rl.diagnose(problem_on(rl.datasets.digits(0, 1), width=40, scale=1e-4), verify=True)
+    last = found.verified.rows[-1]
+    assert last[2] < 0.9 * last[1]  # without the mirror images the network fits more than its linear part
+
+
+def test_predictions_are_over_when_they_end():
+    found = rl.diagnose(problem_on(rl.datasets.sine_teacher(inputs=5, pairs=100), width=50, scale=1e-6))
+    told, ending = found.outlook.prediction, found.outlook.ending
+    best = np.linalg.lstsq(found.problem.data.x, found.problem.y)[0]
+    assert np.allclose(ending.linear_map, best)
+    assert told.loss[-1] - ending.loss < 0.01 * (told.loss[0] - ending.loss)
+    assert told.times[0] < found.outlook.first_drop < told.times[-1]
+    assert found.outlook.effective_rank == pytest.approx(1.0, abs=1e-3)
+    assert found.budget.loss_floor == pytest.approx(ending.loss)
+
+
+ENDS = {
+    "least_squares": problem_on(rl.datasets.linear_teacher(inputs=2, pairs=10)),
+    "regularised_linear": problem_on(rl.datasets.linear_teacher(inputs=2, pairs=10), l2=0.01),
+    "max_margin": problem_on(rl.Dataset([[1.0, 0.3], [0.5, 0.5]], [1.0, 1.0]).symmetrised(), loss="logistic"),
+    "logistic_regression": problem_on(
+        rl.Dataset([[1.0, 0.3], [0.5, 0.5], [1.0, 0.4]], [1.0, 1.0, -1.0]).symmetrised(), loss="logistic"
+    ),
+    "class_max_margin": problem_on(rl.datasets.orthogonally_separable(samples=6), loss="logistic"),
+    "low_rank": problem_on(
+        rl.datasets.nearly_orthogonal(samples=4, inputs=60),
+        start="two_class",
+        loss="logistic",
+        alpha=0.1,
+        trainable=(True, False),
+    ),
+    "zero_loss": problem_on(rl.datasets.xor(), width=40),
+    "unknown": problem_on(rl.datasets.gaussian_teacher()),
+}
+
+
+@pytest.mark.parametrize("kind", ENDS)
+def test_endings_are_told_in_words(kind):
+    found = rl.diagnose(ENDS[kind])
+    assert found.outlook.ending.kind == kind
+    assert ENDINGS[kind] in " ".join(repr(found).split())
+
+
+def test_one_sign_of_neurons_has_no_linear_limit():
+    data = rl.datasets.linear_teacher(inputs=3, pairs=20)
+    found = rl.diagnose(problem_on(data, width=1), verify=True)
+    assert found.outlook.ending.kind == "unknown"
+    reading = next(reading for reading in found.theorems if reading.theorem.name == "limit")
+    assert [finding.name for finding in reading.missing] == ["both_signs_grow"]
+    with pytest.raises(rl.HypothesisError, match="the other half of the samples is never learned"):
+        rl.predict(found.problem, [np.inf], theorem="limit")
+    with pytest.raises(rl.HypothesisError, match="neurons of one sign only are left"):
+        rl.predict(found.problem, [np.inf], theorem="two_neurons")
+    linear = problem_on(data, width=1, alpha=1.0)
+    assert rl.diagnose(linear).outlook.ending.kind == "least_squares"
+
+
+def drawn(samples, inputs, seed=0):
+    return np.random.default_rng(seed).standard_normal((samples, inputs))
+
+
+ANY_DATA = {
+    "one sample": problem_on(rl.Dataset([[1.0, 2.0]], [1.0])),
+    "one input": problem_on(rl.Dataset(drawn(20, 1), drawn(20, 1, 1)[:, 0])),
+    "equal samples": problem_on(rl.Dataset(np.ones((5, 2)), np.ones(5))),
+    "a contradiction": problem_on(rl.Dataset(np.ones((2, 2)), [1.0, -1.0])),
+    "no labels": problem_on(rl.Dataset(drawn(10, 3), np.zeros(10))),
+    "no labels, symmetric": problem_on(rl.Dataset(np.eye(3), np.zeros(3)).symmetrised()),
+    "one class": problem_on(rl.Dataset(drawn(10, 3), np.ones(10)), loss="logistic"),
+    "wide": problem_on(rl.Dataset(drawn(5, 40), drawn(5, 1, 1)[:, 0])),
+    "biases": problem_on(rl.Dataset(drawn(10, 3), drawn(10, 1, 1)[:, 0]), bias=True),
+    "constant column": problem_on(rl.Dataset(drawn(10, 3) * [1.0, 0.0, 0.0] + [0.0, 0.0, 1.0], np.ones(10))),
+    "huge": problem_on(rl.Dataset(1e50 * drawn(10, 3), 1e50 * drawn(10, 1, 1)[:, 0])),
+    "tiny": problem_on(rl.Dataset(1e-60 * drawn(10, 3), 1e-60 * drawn(10, 1, 1)[:, 0])),
+    "large start": problem_on(rl.Dataset(drawn(10, 3), drawn(10, 1, 1)[:, 0]), scale=10.0),
+    "strong decay": problem_on(rl.datasets.linear_teacher(inputs=2, pairs=5), l2=10.0),
+}
+
+
+@pytest.mark.parametrize("case", ANY_DATA)
+def test_any_data_are_diagnosed(case):
+    found = rl.diagnose(ANY_DATA[case])
+    assert all(len(line) <= 120 for line in repr(found).splitlines())
+    contents = json.loads(found.to_json())
+    assert contents["findings"].keys() == found.findings.keys()
+    assert rl.diagnose(ANY_DATA[case]).to_json() == found.to_json()  # the same question, the same numbers
+    assert 0.0 <= found.symmetry.unpaired <= 1.0
+    assert found.symmetry.matching_distance <= 2.0 + 1e-12
+    assert rl.conditions.even_inputs(found.symmetry.nearest).holds
+    assert rl.conditions.odd_target(found.symmetry.nearest).holds
+
+
+def test_deep_networks_are_diagnosed():
+    net = rl.Network(3, (4, 4))
+    found = rl.diagnose(rl.Problem(rl.Dataset(drawn(10, 3), drawn(10, 1, 1)[:, 0]), net, net.init(0.1, seed=0)))
+    assert any("has 3 layers" in warning for warning in found.warnings)
+
+
+def test_what_nobody_foretells_is_simulated():
+    found = rl.diagnose(ANY_DATA["a contradiction"], verify=True)
+    assert found.verified.comparison is None
+    assert "nothing was foretold; the simulated loss ends at 0.5" in " ".join(repr(found).split())
+
+
+def test_symmetric_data_beyond_linear_call_for_a_layer_a_bias_or_less_symmetry():
+    found = rl.diagnose(problem_on(rl.datasets.six_points(0.0), width=20))
+    assert [suggestion.text.split()[:2] for suggestion in found.suggestions] == [
+        ["add", "a"],
+        ["add", "a"],
+        ["break", "the"],
+    ]
+    assert "Corollary 2" in found.suggestions[0].theorem
+    assert found.outlook.plateau is None  # the linear fit is the end, not a rest
+    assert any("88.9 % of <y^2> can never be learned" in warning for warning in found.warnings)
+
+
+def test_a_large_start_calls_for_a_smaller_one_that_is_small_enough():
+    found = rl.diagnose(problem_on(rl.datasets.linear_teacher(inputs=3, pairs=10), scale=1.0))
+    advice = next(suggestion for suggestion in found.suggestions if "start smaller" in suggestion.text)
+    factor = float(advice.text.split("1/")[1].split()[0])
+    smaller = found.problem.with_weights(tuple(layer / (1.1 * factor) for layer in found.problem.weights))
+    assert rl.diagnose(smaller)["small_start"].holds
+
+
+@pytest.mark.parametrize(
+    ("data", "warns"),
+    [
+        (rl.datasets.xor(), True),  # not separable: with mirror images nothing is left to learn
+        (rl.datasets.orthogonally_separable(), False),
+        (rl.datasets.six_points(0.0), False),  # has its mirror images already
+        (rl.Dataset(drawn(20, 3), np.abs(drawn(20, 3)[:, 0])), True),
+        (rl.Dataset(drawn(20, 3), drawn(20, 3)[:, 0]), False),
+    ],
+)
+def test_augmentation_by_mirror_images_is_warned_of_where_it_hurts(data, warns):
+    found = rl.diagnose(problem_on(data))
+    assert any("do not augment" in warning for warning in found.warnings) is warns
+    if warns:  # the warning is right: with mirror images the best two-layer fit is the linear one
+        mirrored = rl.conditions.budget(data.symmetrised())
+        assert mirrored.loss_floor > found.budget.loss_floor + 0.001
+        assert math.isclose(mirrored.fractions[1], 0.0, abs_tol=1e-12)
+
+
+def test_an_unknown_finding_is_refused():
+    found = rl.diagnose(problem_on(rl.datasets.xor()))
+    with pytest.raises(rl.InputError, match=r"a finding's name must be one of even_inputs, .* found 'evenness'"):
+        found["evenness"]
+
+
+def test_progress_is_told():
+    told = []
+    rl.diagnose(problem_on(rl.datasets.xor()), verify=True, progress=lambda share, note: told.append((share, note)))
+    shares = [share for share, _ in told]
+    assert shares == sorted(shares)
+    assert [note for _, note in told[:4]] == ["hypotheses", "symmetry", "theorems", "outlook"]
