@@ -5,8 +5,10 @@ import math
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import rectilinear as rl
+from rectilinear import cli
 from rectilinear.diagnose import ENDINGS, FINDINGS
 
 SMALLER = {"sine_teacher": {"pairs": 100}, "linear_teacher": {"pairs": 100}}
@@ -291,3 +293,51 @@ def test_progress_is_told():
     shares = [share for share, _ in told]
     assert shares == sorted(shares)
     assert [note for _, note in told[:4]] == ["hypotheses", "symmetry", "theorems", "outlook"]
+
+
+SIX = ("diagnose", "six_points", "--width", "20")
+
+
+@pytest.fixture
+def call():
+    return lambda *arguments: CliRunner().invoke(cli.main, [str(argument) for argument in arguments])
+
+
+def test_the_command_prints_the_diagnosis_of_the_library(call):
+    result = call(*SIX)
+    net = rl.Network(2, (20,))
+    problem = rl.Problem(rl.datasets.six_points(), net, net.init(1e-3, seed=0))
+    assert result.exit_code == 0
+    assert result.stdout == f"{rl.diagnose(problem)!r}\n"
+
+
+def test_the_command_verifies_in_json(call):
+    contents = json.loads(call(*SIX, "--json", "--verify", "--set", "delta=0.2").stdout)
+    assert contents["findings"]["odd_target"]["holds"] is True
+    assert contents["outlook"]["plateau"]["height"] == pytest.approx(0.44, abs=0.01)
+    assert [row["quantity"] for row in contents["verified"]["rows"]] == [
+        "first drop",
+        "plateau height",
+        "plateau duration",
+        "last loss",
+    ]
+
+
+def test_the_command_reads_files_and_writes_pages(call, tmp_path):
+    table = tmp_path / "data.csv"
+    table.write_text("a,y,b\n1,1,0\n0,-1,1\n2,3,1\n")
+    page = tmp_path / "page.html"
+    result = call("diagnose", table, "--target", "y", "--width", "5", "--report", page, "--quiet")
+    assert (result.exit_code, result.output) == (0, "")
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("<!DOCTYPE html>")
+    assert "even_inputs" in text
+
+
+def test_the_command_refuses_in_sentences(call, tmp_path):
+    result = call(*SIX, "--report", tmp_path / "nowhere" / "page.html")
+    assert result.exit_code == 2
+    assert "no such folder to write in; create it first." in result.stderr
+    result = call(*SIX, "--report", tmp_path)
+    assert result.exit_code == 2
+    assert "the page could not be written" in result.stderr

@@ -13,6 +13,7 @@ from .correlation import correlation_path
 from .directions import direction_convergence
 from .far_limits import far_limits, limit_rates
 from .nearly_orthogonal import frozen_patterns, stable_ranks
+from .noise import symmetry_noise
 from .separable import separable_solutions
 from .small_steps import small_steps
 from .study import Study
@@ -32,6 +33,7 @@ MAKERS: Mapping[str, Callable[[], Study]] = {
         separable_solutions,
         direction_convergence,
         small_steps,
+        symmetry_noise,
     )
 }
 RESOLUTION = 160  # dots per inch of the PNG figures
