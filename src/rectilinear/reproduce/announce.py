@@ -41,7 +41,7 @@ class Announcer:
         if not self._silent and sys.stderr.isatty():
             from rich.console import Console
 
-            self._status = Console(stderr=True).status("")
+            self._status = Console(stderr=True).status("getting ready; the first run after an install compiles its kernels")
             self._status.start()
         return self
 

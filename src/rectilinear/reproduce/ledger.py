@@ -18,12 +18,14 @@ from typing import Any
 
 from ..errors import FileError, InputError
 from .claim import Claim, Evidence, Measurement, Verdict
+from .kernels import compile_kernels
 from .workers import side_by_side
 
 Progress = Callable[["Entry | None", Claim, int, int], None]  # (entry once done, claim, how many are done, of how many)
 
 PACKAGES = ("rectilinear", "numpy", "scipy", "numba", "matplotlib")
 RESOLUTION = 200  # dots per inch of the PNG figures
+FEW = 10  # claims for which it is not worth while to compile all kernels first
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,6 +167,8 @@ def _chosen(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
 def _measured(claims: Sequence[Claim], store: Store, jobs: int) -> Generator[tuple[Claim, Entry | None], None, None]:
     """(claim, None) when its check begins, (claim, entry) when it is done."""
     if jobs:
+        if len(claims) > FEW:
+            list(side_by_side(compile_kernels, [None], 1, bool))
         yield from side_by_side(partial(_measure, store), claims, jobs, _lost)
         return
     for claim in claims:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .. import datasets
 from ..dataset import Dataset
 from ..flow import simulate
-from ..network import Network
+from ..network import Network, Weights
 from ..plots import style
 from ..problem import Problem
 from ..theorems import predict
@@ -131,13 +131,16 @@ def check_linear_models(full: bool) -> Evidence:
         best = max_margin(data.y[:, None] * data.x).direction
         single = Network(data.inputs, (1,), alpha=1.0, trainable=(True, False))  # f = w.x
         wide = Network(data.inputs, (WIDTH,), alpha=1.0)
-        starts = {"logistic regression": (single, (single.init(1e-2, seed)[0], np.ones((1, 1))))}
-        starts["two layers"] = wide, wide.init(1e-2, seed)
+        starts: dict[str, tuple[Network, Weights]] = {
+            "logistic regression": (single, (single.init(1e-2, seed)[0], np.ones((1, 1)))),
+            "two layers": (wide, wide.init(1e-2, seed)),
+        }
         for name, (network, weights) in starts.items():
             run = simulate(Problem(data, network, weights, "logistic"), log10_times=times)
             first = run.final[0] / np.linalg.norm(run.final[0])
             w = run.linear_map[-1]
-            ends[name].append((1.0 - w @ best / np.linalg.norm(w), np.linalg.norm(first - np.outer(first @ best, best))))
+            off = float(np.linalg.norm(first - np.outer(first @ best, best)))
+            ends[name].append((float(1.0 - w @ best / np.linalg.norm(w)), off))
     angle = {name: max(cosine for cosine, _ in rows) for name, rows in ends.items()}
     return Evidence(
         measurements=(

@@ -128,8 +128,8 @@ def check_gradients(full: bool) -> Evidence:
 
 
 def _rank_correlation(one: Array, other: Array) -> float:
-    ranks = [np.argsort(np.argsort(values)) for values in (one, other)]
-    return float(np.corrcoef(*ranks)[0, 1])
+    first, second = (np.argsort(np.argsort(values)).astype(np.float64) for values in (one, other))
+    return float(np.corrcoef(first, second)[0, 1])
 
 
 GRADIENT_CAPTION = (

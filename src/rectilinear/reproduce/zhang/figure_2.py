@@ -153,8 +153,9 @@ def _end(delta: float, seed: int) -> tuple[float, float]:
     end = 300.0 / delta
     run = six_point_run(delta, seed, np.array([0.0, end * 5 / 6, end]))
     if run.status not in (Status.FINISHED, Status.LOSS_REACHED):  # then gradient descent decides, as in the paper
-        steps = int(end / RATE) // 6 * 6
-        run = descend(run.problem, RATE, steps, record_every=steps // 6)
+        rate = RATE * min(1.0, delta / DELTA)  # solutions are the steeper the smaller delta is
+        steps = int(end / rate) // 6 * 6
+        run = descend(run.problem, rate, steps, record_every=steps // 6)
     return float(run.loss[-1]), float(abs(run.loss[-1] - run.loss[-2]))
 
 
