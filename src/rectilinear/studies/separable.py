@@ -47,9 +47,9 @@ def separable_solutions(data_sets: int = 20, starts: int = 10) -> Study:
         f"{gains.min():.2f} to {gains.max():.2f} times (median {np.median(gains):.2f}) that of the linear max-margin classifier, "
         f"so they end at a bent boundary that is better than the line, with one direction for either sign in "
         f"{int(fits.sum()) - several} and more in {several} of them. The other {int((~fits).sum())} leave "
-        f"{_listed(left_out[~fits])} sample(s) at f = 0 for ever: no neuron is active there, although the data are linearly "
-        f"separable. {mixed} of the data sets end in either kind, by the start; in {int(np.sum(~fits.any(axis=1)))} no start "
-        "fits all samples."
+        f"{_listed(left_out[~fits])} sample(s) at f = 0, where every neuron is silent or held on the kink, although the data are "
+        f"linearly separable. {mixed} of the data sets end in either kind, by the start; in {int(np.sum(~fits.any(axis=1)))} no "
+        "start fits all samples."
     )
     return Study(
         name="separable_solutions",
