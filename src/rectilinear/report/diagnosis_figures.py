@@ -96,6 +96,8 @@ def spectrum(diagnosis: Diagnosis) -> Figure:
     eigenvalues.set(xlabel="direction", ylabel="eigenvalue of <xx$^T$>", yscale="log")
     fit.plot(ranks, 100 * np.cumsum(shares), color=style.colour(2), marker=marker, markersize=3.5, linewidth=1.2)
     fit.set(xlabel="first directions used", ylabel="% of <y²> explained", ylim=(0, 103))
+    for ax in (eigenvalues, fit):
+        ax.xaxis.get_major_locator().set_params(integer=True)
     return figure
 
 
