@@ -46,7 +46,7 @@ def symmetry_sentence(symmetry: Symmetry) -> str:
     bound = "" if symmetry.distance_is_exact else "at most "
     return (
         f"{bound}{100 * symmetry.distance:.3g} % away from even inputs with an odd target; {100 * symmetry.unpaired:.3g} % of the "
-        f"samples have no mirror image; could the population be even: p = {symmetry.even_p:.2g}, "
+        f"samples have no mirror image within {100 * symmetry.tolerance:g} %; could the population be even: p = {symmetry.even_p:.2g}, "
         f"with an odd target: p = {symmetry.odd_p:.2g}."
     )
 

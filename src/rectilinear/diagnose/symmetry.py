@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ..conditions import (
@@ -20,13 +22,18 @@ from .diagnosis import Symmetry
 MET_AT_ZERO = 1e-12  # midpoints of a sample and its partner that small are rounding
 
 
-def symmetry_of(problem: Problem, seed: int = 0) -> Symmetry:
+def symmetry_of(problem: Problem, seed: int, progress: Callable[[float, str], None]) -> Symmetry:
     """All measurements of symmetry; `seed` draws frequencies and flips of the population tests."""
     data = problem.data
+    progress(0.0, "mirror images")
     near = near_pairs(data.x)
+    progress(0.2, "matching of x and -x")
     matching = matching_distance(data.x, near)
+    progress(0.5, "half-spaces")
     halves = half_spaces(problem)
+    progress(0.6, "symmetry of the population")
     population = population_test(data, seed=seed)
+    progress(0.7, "nearest symmetric data")
     distance, is_exact, nearest = nearest_symmetric(data, near)
     return Symmetry(
         unpaired=len(near[1]) / data.samples,

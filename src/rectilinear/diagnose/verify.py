@@ -29,10 +29,10 @@ def verify(
     if told is None:
         return Verification(run, None, ())
     rest = outlook.plateau
-    level = None if rest is None else rest.height
+    fall_to = outlook.ending.loss if rest is None else rest.height
     on_mirrored = "" if outlook.prediction is not None else ", mirrored data against these"
-    drops = [first_drop(one.times, one.loss, level) for one in (told, run)]
-    rows = [(f"first drop{on_mirrored}", _number(outlook.first_drop), _number(drops[1]))]
+    seen_drop = first_drop(run.times, run.loss, fall_to)
+    rows = [(f"first drop{on_mirrored}", _number(outlook.first_drop), _number(seen_drop))]
     if rest is not None:
         rows += _plateau_rows(rest, run)
     rows.append((f"last loss{on_mirrored}", float(told.loss[min(len(run), len(told)) - 1]), float(run.loss[-1])))
