@@ -97,7 +97,7 @@ def spectrum(diagnosis: Diagnosis) -> Figure:
     fit.plot(ranks, 100 * np.cumsum(shares), color=style.colour(2), marker=marker, markersize=3.5, linewidth=1.2)
     fit.set(xlabel="first directions used", ylabel="% of <y²> explained", ylim=(0, 103))
     for ax in (eigenvalues, fit):
-        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.locator_params(axis="x", integer=True)
     return figure
 
 
