@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..dataset import Array, Dataset
+from .finding import remembered
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +49,7 @@ class Budget:
         )
 
 
+@remembered
 def budget(data: Dataset) -> Budget:
     """Split the labels into linear, even and inexpressible parts; cost linear in the samples.
 
