@@ -11,7 +11,7 @@ import rectilinear as rl
 from html_pages import Page, assert_sound_in_a_browser, needs_chromium
 from rectilinear.diagnose import Verification
 from rectilinear.report import diagnosis_page
-from rectilinear.report.diagnosis_figures import explained, loss_to_come, mirror_images, spectrum
+from rectilinear.report.diagnosis_figures import explained, loss_to_come, mirror_images, principal_directions, spectrum
 
 ROUNDING = 1e-12
 
@@ -173,6 +173,33 @@ def test_directions_without_inputs_explain_nothing():
     values, shares = explained(diagnosed(rl.Dataset(x, x[:, 0])))
     assert (values[2], shares[2]) == (0.0, 0.0)
     assert shares.sum() == pytest.approx(1.0, rel=1e-9)
+
+
+@pytest.mark.parametrize(("samples", "inputs"), [(12, 5), (5, 12), (1, 3)])
+def test_principal_directions_rebuild_the_second_moment(samples, inputs):
+    x = np.random.default_rng(0).standard_normal((samples, inputs))
+    values, directions = principal_directions(x)
+    np.testing.assert_allclose(directions.T * values @ directions, x.T @ x / samples, atol=1e-12)
+    np.testing.assert_allclose(directions @ directions.T, np.eye(min(samples, inputs)), atol=1e-12)
+    assert (np.diff(values) <= 0).all()
+
+
+DEGENERATE = {
+    "one sample": ([[1.0, 2.0, 3.0]], [1.0]),
+    "one line": ([[1.0, 2.0], [2.0, 4.0], [-1.0, -2.0]], [1.0, 2.0, 0.5]),
+    "labels of zero": ([[1.0, 2.0], [2.0, -1.0]], [0.0, 0.0]),
+    "more inputs than samples": (np.eye(3, 7), [1.0, -1.0, 1.0]),
+    "a constant column": ([[1.0, 2.0], [1.0, -1.0], [1.0, 0.5]], [1.0, 2.0, 0.5]),
+    "large numbers": ([[1e40, 2e40], [2e40, -1e40], [3e40, 1e40]], [1e30, 2e30, -1e30]),
+}
+
+
+@pytest.mark.parametrize(("x", "y"), DEGENERATE.values(), ids=DEGENERATE.keys())
+def test_degenerate_data_still_make_a_page(x, y):
+    page = Page(diagnosis_page(diagnosed(rl.Dataset(x, y))))
+    assert page.open == []
+    assert len(page.images) >= 2
+    assert "nan" not in page.text
 
 
 @needs_chromium

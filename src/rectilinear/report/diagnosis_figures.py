@@ -104,26 +104,34 @@ def spectrum(diagnosis: Diagnosis) -> Figure:
 def leading_direction(data: Dataset) -> Array:
     """The unit vector along <y x>; the inputs' first principal direction if that is zero."""
     beta = data.correlation
-    scale = np.sqrt(np.mean(data.y**2) * np.trace(data.covariance))
+    scale = np.sqrt(np.mean(data.y**2) * np.mean(np.sum(data.x**2, axis=1)))
     if np.linalg.norm(beta) <= NO_DIRECTION * scale:
-        return np.asarray(np.linalg.eigh(data.covariance)[1][:, -1])
+        return np.asarray(principal_directions(data.x)[1][0])
     return np.asarray(beta / np.linalg.norm(beta))
 
 
 def widest_across(data: Dataset, direction: Array) -> Array:
-    """The unit vector of largest <(v.x)^2> among those orthogonal to `direction`."""
-    across = np.eye(data.inputs) - np.outer(direction, direction)
-    widest = np.linalg.eigh(across @ data.covariance @ across)[1][:, -1]
-    return np.asarray(across @ widest / np.linalg.norm(across @ widest))
+    """The unit vector of largest <(v.x)^2> among those orthogonal to `direction`; zero if no input has a part across it."""
+    values, directions = principal_directions(data.x - np.outer(data.x @ direction, direction))
+    spread = float(np.mean(np.sum(data.x**2, axis=1)))
+    return np.asarray(directions[0] if values[0] > NO_DIRECTION**2 * spread else np.zeros_like(direction))
+
+
+def principal_directions(x: Array) -> tuple[Array, Array]:
+    """Eigenvalues (k,) of <x x^T>, largest first, and their unit vectors (k, d), with k = min(n, d)."""
+    if x.shape[1] <= x.shape[0]:
+        values, vectors = np.linalg.eigh(x.T @ x / len(x))
+        return np.maximum(values[::-1], 0.0), vectors.T[::-1]
+    _, singular, directions = np.linalg.svd(x, full_matrices=False)
+    return np.asarray(singular**2 / len(x)), np.asarray(directions)
 
 
 def explained(diagnosis: Diagnosis) -> tuple[Array, Array]:
-    """Eigenvalues of <x x^T>, largest first, and the share of <y^2> that a linear function of each direction explains, (d,)."""
+    """Eigenvalues of <x x^T>, largest first, and the share of <y^2> that a linear function of each direction explains, (k,)."""
     data = diagnosis.problem.data
-    values, vectors = np.linalg.eigh(data.covariance)
-    values, vectors = values[::-1], vectors[:, ::-1]
-    seen = values > values[0] * len(values) * np.finfo(np.float64).eps
-    squares = (data.correlation @ vectors) ** 2
+    values, directions = principal_directions(data.x)
+    seen = values > values[0] * data.inputs * np.finfo(np.float64).eps
+    squares = (directions @ data.correlation) ** 2
     total = float(np.mean(data.y**2)) or 1.0
     return np.where(seen, values, 0.0), np.where(seen, squares / np.where(seen, values, 1.0), 0.0) / total
 
