@@ -46,7 +46,7 @@ def finite_width(draws: int = 60) -> Study:
     finding = (
         f"Kou et al., exactly orthogonal data, ReLU: the stable rank of W_+ at infinity is {means[0]:.2f} on average for one neuron "
         f"a class and {means[-1]:.2f} for {HALVES[-1]}, {np.nanmin(ranks[-1]):.2f} to {np.nanmax(ranks[-1]):.2f} by the start; "
-        f"2/(1 + 1/n + 1/m) describes the means within {np.abs(means - formula)[2:].max():.2f} from {HALVES[2]} neurons on (the "
+        f"2/(1 + 1/n + 1/m) describes the means within {np.abs(means - formula)[3:].max():.2f} from {HALVES[3]} neurons on (the "
         f"closed limit agrees with the flow at t = 10^1000 within {checked:.0e}). The theory asks for a fifth of a class's neurons "
         f"to see every sample: of {draws} starts this fails in {100 * barely[2].mean():.0f} % for {HALVES[2]} neurons a class, in "
         f"{100 * barely[row].mean():.1f} % for {HALVES[row]} and in {100 * barely[-1].mean():.1f} % for {HALVES[-1]}; some sample "
