@@ -4,10 +4,13 @@ BIN := .venv/bin
 BENCH := .venv-bench/bin
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: reproduce test test-torch test-slow studies bench docs lock clean
+.PHONY: reproduce reproduce-full test test-torch test-slow studies bench docs lock clean
 
-reproduce: .venv/ready  ## the main job: the papers' figures into out/
+reproduce: .venv/ready  ## the main job: the papers' claims and figures into out/report.html
 	$(BIN)/rectilinear reproduce --out out
+
+reproduce-full: .venv/ready  ## the same at the papers' sizes and with many seeds, into out/full
+	$(BIN)/rectilinear reproduce --full --out out/full
 
 test: .venv/ready  ## everything CI checks
 	$(BIN)/ruff check .
@@ -16,6 +19,8 @@ test: .venv/ready  ## everything CI checks
 	$(BIN)/lint-imports
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest tests/test_kernels.py
 	$(BIN)/pytest -n 2
+	$(BIN)/rectilinear reproduce --out out
+	LEDGER=out $(BIN)/pytest tests/test_ledger_run.py
 
 test-torch: .venv-bench/ready  ## PyTorch models in and out, where torch is: in the benchmarks' environment
 	$(BENCH)/pytest tests/test_torch_models.py
