@@ -6,8 +6,9 @@ from scipy.integrate import solve_ivp
 
 import rectilinear as rl
 from rectilinear.events import Kind
-from rectilinear.flow import radau
+from rectilinear.flow import radau, smooth
 from rectilinear.flow.explicit import ExplicitStepper
+from rectilinear.flow.stabilised import StabilisedStepper, coefficients
 
 
 def six_points(width, scale, seed):
@@ -107,3 +108,59 @@ def test_steps_over_kinks_that_are_not_located_lose_the_order():
         rejected[method] = run.statistics["rejected"] / run.statistics["steps"]
     assert errors["kinks"] < 1e-10 < 100 * 1e-10 < errors["smooth"] < 1e-4
     assert rejected["kinks"] < 0.2 < rejected["smooth"]
+
+
+def test_stabilised_steps_are_of_order_two_and_their_dense_output_of_order_three():
+    """A stiff system with a known solution: y1' = -1000 (y1 - cos t) - sin t settles on cos t; y2' = -y2."""
+
+    def rhs(y, out):
+        out[0] = -1000.0 * (y[0] - np.cos(y[2])) - np.sin(y[2])
+        out[1] = -y[1]
+        out[2] = 1.0
+
+    def exact(t):
+        return np.array([np.cos(t), np.exp(-t), t])
+
+    ends, middles, lengths = [], [], (0.1, 0.05, 0.025, 0.0125)
+    for h in lengths:
+        stepper = StabilisedStepper(rhs, exact(0.0), 0.0, 1e-2, lambda old, new: np.full(3, 1e6), h)
+        while stepper.t < 1.0 - 1e-9:
+            stepper.step_size = h
+            assert stepper.step(1.0)
+            if stepper.t == 0.0:
+                middles.append(abs(stepper.dense(np.array([0.3 * h]))[0, 1] - exact(0.3 * h)[1]))
+            stepper.accept()
+        ends.append(np.abs(stepper.y - exact(1.0)).max())
+    assert stepper.stages > 2
+    assert np.polyfit(np.log(lengths), np.log(ends), 1)[0] == pytest.approx(2.0, abs=0.2)
+    assert np.polyfit(np.log(lengths), np.log(middles), 1)[0] > 2.6  # an error made within one step
+
+
+def test_stages_are_stable_as_far_as_said():
+    """|R(z)| <= 1 on the real axis down to -(s^2 - 1)/1.54."""
+    for stages in (2, 3, 5, 10, 40, 200):
+        first, rest = coefficients(stages)
+        z = -np.linspace(0.0, (stages**2 - 1) / 1.54, 5000)
+        before, now = np.ones_like(z), 1.0 + first * z
+        for mu, nu, mu_f, gamma_f in rest:
+            before, now = now, (1.0 - mu - nu) + mu * now + nu * before + mu_f * z * now + gamma_f * z
+        assert np.abs(now).max() <= 1.0 + 1e-12
+        small = z > -1e-2
+        np.testing.assert_allclose(now[small], np.exp(z[small]), atol=2e-7 + 0.2 * 1e-6)
+
+
+@pytest.mark.parametrize("widths", [(12,), (8, 8)])
+def test_late_phases_are_stepped_by_stabilised_steps(monkeypatch, widths):
+    """Inputs of very different variance: the same run as with order 8 alone, for a fraction of the gradients."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((200, 5)) * np.geomspace(1.0, 1e-2, 5)
+    net = rl.Network(5, widths, alpha=1.0)
+    problem = rl.Problem(rl.Dataset(x, x @ rng.standard_normal(5)), net, net.init(0.5, seed=0))
+    times = [0.0, 20.0, 200.0, 1000.0]
+    fast = rl.simulate(problem, times, rtol=1e-7, method="smooth")
+    monkeypatch.setattr(smooth, "PATIENCE", 10**9)
+    plain = rl.simulate(problem, times, rtol=1e-7, method="smooth")
+    assert "stabilised" not in plain.statistics
+    assert fast.statistics["stabilised"] > 0
+    assert 3 * fast.statistics["gradients"] < plain.statistics["gradients"]
+    np.testing.assert_allclose(fast.loss, plain.loss, atol=1e-6 * plain.loss[0])

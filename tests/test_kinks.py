@@ -355,3 +355,12 @@ def test_a_neuron_that_starts_on_a_kink_without_speed(method, alpha):
     run = rl.simulate(problem, [1.0], method=method)
     assert run.status is rl.Status.FINISHED
     np.testing.assert_allclose(run.final[0], rl.descend(problem, 1e-3, 1000).final[0], rtol=0, atol=2e-3)
+
+
+@pytest.mark.parametrize(("delta", "seed"), [(0.15, 9), (0.1, 14), (0.05, 26)])
+def test_a_long_step_is_cut_at_its_event_from_its_own_polynomial(delta, seed):
+    """Starts whose step to an event does not converge from a guess of nothing."""
+    network = rl.Network(2, (100,))
+    problem = rl.Problem(rl.datasets.six_points(delta), network, network.init(1e-3, seed=seed))
+    run = rl.simulate(problem, [300 / delta], stop_loss=1e-12)
+    assert run.status.name == "LOSS_REACHED"

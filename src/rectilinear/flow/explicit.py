@@ -134,6 +134,15 @@ class ExplicitStepper:
         return True
 
     @property
+    def stiffness(self) -> float:
+        """h |lambda| of the step just made, from the difference of its two slopes at the end; stability ends near 6."""
+        k, last = self.slopes, STAGES - 1
+        apart = self.y_new - self.y_old - self.h * combined(TABLEAU[last, :last], k)
+        controlled = np.isfinite(self.size(self.y_old, self.y_new))
+        gap = float(np.sum(apart[controlled] ** 2))
+        return self.h * float(np.sqrt(np.sum((k[STAGES] - k[last])[controlled] ** 2) / gap)) if gap > 0.0 else 0.0
+
+    @property
     def end_slope(self) -> Array:
         """The slope at the end of the step just made."""
         return self.slopes[STAGES]

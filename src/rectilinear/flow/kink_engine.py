@@ -176,16 +176,15 @@ class KinkEngine:
             return True
         first = int(np.argmin(times)) if len(times) else -1
         if release is not None and (first < 0 or release[0] <= times[first]):
-            self._cut(release[0], h, release[1])
-            return True
+            return self._cut(release[0], h, release[1]) or self._shorten(h, 0.5)
         # a held neuron whose a changed sign along with another's is past that event: only a cut knows the sign it had
         overdue = bool(np.any((lines == len(self.kinks)) & (times == 0.0)))
         if len(times) > 1 and release is None and not overdue and self._follow(neurons):
             return True
         if len(times) > FEW and times[first] > 0.0:
             return self._shorten(h, min(0.5, self.light_step / h))
-        self._cut(times[first], h, Pending(neuron=int(neurons[first]), line=int(lines[first])))
-        return True
+        pending = Pending(neuron=int(neurons[first]), line=int(lines[first]))
+        return self._cut(times[first], h, pending) or self._shorten(h, 0.5)
 
     def _arrivals(self) -> tuple[Array, Indices, Indices]:
         """Neurons that reach a kink within the step: times u, neurons and lines."""
@@ -232,37 +231,41 @@ class KinkEngine:
     def _hold_band(self) -> float:
         return 1e-13 * float(np.abs(self.pulls[0]).max() * np.abs(self.kinks.lengths).max())
 
-    def _cut(self, u: float, h: float, pending: Pending) -> None:
-        """Redo the step so that it ends at the event."""
+    def _cut(self, u: float, h: float, pending: Pending) -> bool:
+        """Redo the step so that it ends at the event; False if that failed."""
         self.pending = pending
         if pending.waking:
             if u == 0.0:
                 self._stand_still()
-            else:
-                self._try(u * h, np.zeros_like(self.stages))
-            return
+                return True
+            return self._try(u * h, self._shortened(u * h))
         length, last = u * h, (0.0, 0.0)
         tolerance = self._hold_band() if pending.group >= 0 else BELOW * float(self.groups.sizes[pending.neuron])
         for _ in range(LANDINGS):
             if length <= 4e-16 * self.t or length <= 1e-15 * h:
                 self._stand_still()
-                return
-            if not self._try(length, np.zeros_like(self.stages)):
-                raise FlowError(
-                    f"no step could be made to the event at t = {self.t + length:.17g}; loosen rtol (now {self.rtol:g})."
-                )
+                return True
+            if not self._try(length, self._shortened(length)):
+                self.pending = None
+                return False
             self.standing = 0
             row = self._event_row(pending)
             if abs(row[-1]) <= tolerance:
-                return
+                return True
             if last[0] in (0.0, length):
                 slope = (row[-1] - basis_at(1.0 - 1e-4) @ row) / (1e-4 * length)
             else:
                 slope = (row[-1] - last[1]) / (length - last[0])
             if slope == 0.0:
-                return
+                return True
             last = (length, row[-1])
             length = float(np.clip(length - row[-1] / slope, 0.0, h))
+        return True
+
+    def _shortened(self, length: float) -> Array:
+        """Stages of a step of another length, guessed by the polynomial of the step just made."""
+        within = np.array([basis_at(c * length / self.h)[1:] for c in NODES])
+        return np.asarray(np.einsum("sj,jek->sek", within, self.stages))
 
     def _stand_still(self) -> None:
         """An event at the very start of the step: nothing moves before it is decided."""

@@ -1,5 +1,6 @@
 """Explicit stepping of the weights themselves: any depth, any number of samples.
 
+Steps are of order 8; late, when stability limits them, stabilised ones of order 2 take over as long as they get further.
 Ordinary crossings of kinks are left to the error control; sliding is not: in two-layer networks a neuron that is pushed onto a
 kink from both sides is held there (its velocity is projected) until its multiplier leaves [0, 1]. In deeper networks, and where
 crossings are too many to resolve, steps are kept above a floor that goes to zero with the tolerance.
@@ -19,6 +20,7 @@ from .explicit import ExplicitStepper
 from .field import Field, flatten, unflatten
 from .kernels import square_length
 from .kinks import Signs
+from .stabilised import StabilisedStepper
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -26,6 +28,10 @@ Indices = NDArray[np.intp]
 COARSEST_FLOOR = 0.01  # of the time in which the weights change by their own size
 STALLED = 1e-9  # a step this much below the floor gets nowhere
 ROOT_STEPS = 50
+STIFF = 3.0  # h |lambda| from which the stability of order 8, not its accuracy, limits a step
+PATIENCE = 12  # such steps in a row before stabilised ones are tried; doubled each time they did not pay
+WEARY = 6  # stabilised steps in a row that do not pay
+MOST_REFUSED = 5  # stabilised steps refused in a row: kinks are for the other stepper
 
 
 class SmoothEngine:
@@ -49,7 +55,12 @@ class SmoothEngine:
             self.slides = Slides(problem, decisions, start) if problem.network.alpha < 1.0 else None
             weights, t, energy = (start.theta[:, :-1], start.theta[:, -1:].T), start.t, start.energy
         self.floor_share = min(COARSEST_FLOOR, rtol ** (1 / 3))
+        self.rtol = rtol
+        self.stepper: ExplicitStepper | StabilisedStepper
         self.stepper = ExplicitStepper(self._rhs, np.append(flatten(weights), energy), t, rtol, self._size, self._floor)
+        self._past = {"rejected": 0, "gradients": 0, "unresolved": 0}  # of steppers used before
+        self._in_row, self._patience = 0, PATIENCE  # steps that asked for the other stepper; how many it takes
+        self.stabilised = 0
         self.balance: Array | None = None
         if len(self.shapes) == 2 and all(problem.network.trainable_layers):
             self.balance = np.sum(problem.weights[0] ** 2, axis=1) - problem.weights[1][0] ** 2
@@ -98,6 +109,8 @@ class SmoothEngine:
         self._cut = None
         self._dense_ready = False
         if not self.stepper.step(t_end):
+            if isinstance(self.stepper, StabilisedStepper) and self.stepper.refused >= MOST_REFUSED:
+                self._change_stepper()
             return False
         if self.slides is not None:
             velocity = unflatten(self.stepper.end_slope[:-1], self.shapes)[0]
@@ -140,8 +153,11 @@ class SmoothEngine:
 
     def commit(self) -> tuple[float, float]:
         if self._cut is None or self.slides is None:
+            change = self._wants_change()
             self.stepper.accept()
             self._restore_balance(self.stepper.y[None, :-1], np.array([self.t]))
+            if change:
+                self._change_stepper()
         else:
             y = self._at(self._cut)
             theta = self.slides.apply(self._neurons(self._cut), self._cut)
@@ -150,10 +166,33 @@ class SmoothEngine:
         penalty = self.problem.l2 * self.problem.network.penalty(unflatten(self.stepper.y[:-1], self.shapes))
         return float(np.sqrt(square_length(self.stepper.slopes[0][:-1]))), self.objective - penalty
 
-    def statistics(self) -> dict[str, int]:
+    def _wants_change(self) -> bool:
+        """Whether the other stepper would go further: stability has limited order 8 for some time, or no longer would."""
+        if isinstance(self.stepper, StabilisedStepper):
+            self.stabilised += 1
+            wants = self.stepper.gain < 1.0
+        else:
+            wants = self.stepper.stiffness > STIFF
+        self._in_row = self._in_row + 1 if wants else 0
+        return self._in_row >= (WEARY if isinstance(self.stepper, StabilisedStepper) else self._patience)
+
+    def _change_stepper(self) -> None:
+        old, self._past = self.stepper, self._counts()
+        if isinstance(old, StabilisedStepper):
+            self.stepper = ExplicitStepper(self._rhs, old.y, old.t, self.rtol, self._size, self._floor)
+            self._patience *= 2
+        else:
+            self.stepper = StabilisedStepper(self._rhs, old.y, old.t, self.rtol, self._size, old.h)
+        self._in_row = 0
+
+    def _counts(self) -> dict[str, int]:
         stepper = self.stepper
-        counted = {"steps": self.steps, "rejected": stepper.rejected, "gradients": stepper.evaluations}
-        return counted | ({"unresolved": stepper.unresolved} if stepper.unresolved else {})
+        now = {"rejected": stepper.rejected, "gradients": stepper.evaluations, "unresolved": stepper.unresolved}
+        return {name: count + self._past[name] for name, count in now.items()}
+
+    def statistics(self) -> dict[str, int]:
+        counts = {"steps": self.steps} | self._counts() | {"stabilised": self.stabilised}
+        return {name: count for name, count in counts.items() if count or name not in ("unresolved", "stabilised")}
 
 
 NeuronsAt = Callable[[float], Array]
