@@ -39,33 +39,41 @@ def collocate_neuron(
 ) -> None:
     """Move one neuron (inputs + 1,) from `start` to `end` (in units of the step h); `path` (6, inputs + 1) at the nodes in between."""
     samples, d = seen.shape
-    width = d + 1
     length = (end - start) * h
-    matrix = np.zeros((STAGES * width, STAGES * width))
-    right = np.empty(STAGES * width)
-    pull, g = np.empty(samples), np.empty(d)
+    pull, drives = np.empty(samples), np.zeros((STAGES, d))
     for k in range(STAGES):
         pulls_at(pulls, start + NODES[k] * (end - start), pull)
-        g[:] = 0.0
         for i in range(samples):
             for j in range(d):
-                g[j] += pull[i] * seen[i, j]
+                drives[k, j] += pull[i] * seen[i, j]
+    # with D_w = I + l2 M the stages of w are D_w^-1 (w_0 + M a g): what is left to solve is as large as there are stages
+    first, second = length * train[0] * MATRIX, length * train[1] * MATRIX
+    decayed, start_share = first.copy(), np.ones(STAGES)
+    if l2 > 0.0:
+        decay = np.eye(STAGES) + l2 * first
+        decayed, start_share = np.linalg.solve(decay, first), np.linalg.solve(decay, start_share)
+    matrix, right = np.eye(STAGES) + l2 * second, np.full(STAGES, theta[d])
+    for k in range(STAGES):
+        along = 0.0
+        for j in range(d):
+            along += drives[k, j] * theta[j]
         for s in range(STAGES):
-            factor = length * MATRIX[s, k]
+            right[s] += second[s, k] * start_share[k] * along
+        for m in range(STAGES):
+            product = 0.0
             for j in range(d):
-                matrix[s * width + j, k * width + d] -= factor * train[0] * g[j]
-                matrix[s * width + j, k * width + j] += factor * train[0] * l2
-                matrix[s * width + d, k * width + j] -= factor * train[1] * g[j]
-            matrix[s * width + d, k * width + d] += factor * train[1] * l2
-    for s in range(STAGES):
-        for j in range(width):
-            matrix[s * width + j, s * width + j] += 1.0
-            right[s * width + j] = theta[j]
-    answer = np.linalg.solve(matrix, right)
+                product += drives[k, j] * drives[m, j]
+            for s in range(STAGES):
+                matrix[s, m] -= second[s, k] * decayed[k, m] * product
+    outgoing = np.linalg.solve(matrix, right)
     path[0] = theta
     for s in range(STAGES):
-        for j in range(width):
-            path[s + 1, j] = answer[s * width + j]
+        for j in range(d):
+            value = start_share[s] * theta[j]
+            for k in range(STAGES):
+                value += decayed[s, k] * outgoing[k] * drives[k, j]
+            path[s + 1, j] = value
+        path[s + 1, d] = outgoing[s]
 
 
 @numba.njit(cache=True, nogil=True)
