@@ -66,6 +66,23 @@ def test_kinks_are_followed_in_two_layers_only():
     assert str(refusal.value) == "method 'kinks' needs a two-layer network, found 3 layers; use 'smooth'."
 
 
+@pytest.mark.parametrize("size", [1e-60, 1e50])
+def test_data_whose_powers_are_no_numbers_is_refused(size):
+    rng = np.random.default_rng(0)
+    network = rl.Network(3, (10,))
+    data = rl.Dataset(size * rng.standard_normal((10, 3)), size * rng.standard_normal(10))
+    with pytest.raises(rl.FlowError, match=r"must lie between 1e-60 and 1e\+60, .* found .*; rescale x or y"):
+        rl.simulate(rl.Problem(data, network, network.init(1e-3, seed=0)), [1.0])
+
+
+def test_many_samples_without_mirror_images_have_a_looser_default():
+    network, rng = rl.Network(2, (3,)), np.random.default_rng(0)
+    x, y = rng.standard_normal((160, 2)), rng.standard_normal(160)
+    for data, rtol in ((rl.Dataset(x, y), 1e-6), (rl.Dataset(x, y).symmetrised(), 1e-9), (rl.Dataset(x[:9], y[:9]), 1e-9)):
+        run = rl.simulate(rl.Problem(data, network, network.init(0.1, seed=0)), [1e-3])
+        assert run.provenance["rtol"] == rtol
+
+
 @pytest.mark.parametrize("margin", [-300.0, -800.0, -1e5])
 def test_a_start_beyond_the_range_of_the_exponential_loss_is_refused(margin):
     problem = rl.Problem(rl.Dataset([[1.0]], [1.0]), rl.Network(1, (1,)), ([[1.0]], [[margin]]), "exponential")

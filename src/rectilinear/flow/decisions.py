@@ -19,6 +19,7 @@ ON_KINK = 1e-12  # |n.w| below this share of the neuron's size is zero up to rou
 AT_ORIGIN = 1e-9  # |w| below this share of the neuron's size when a sliding neuron passes through zero
 EXITS = 200  # kinks met by a neuron that leaves the origin
 NOTHING = 1e-30
+LARGEST_PRODUCT = 1e60
 STRONGEST = 1e100  # pull whose cube is still a number
 
 
@@ -192,6 +193,12 @@ def first_start(problem: Problem, decisions: Decisions) -> Start:
     """The problem's own start, with neurons on kinks decided."""
     theta = np.concatenate([problem.weights[0], problem.weights[1].T], axis=1)
     pull = decisions.kinks.pulls(theta)
+    size = float(np.abs(problem.y).max() * np.abs(problem.x).max())
+    if size > 0.0 and not 1.0 / LARGEST_PRODUCT < size < LARGEST_PRODUCT:
+        raise FlowError(
+            f"inputs times labels must lie between {1 / LARGEST_PRODUCT:g} and {LARGEST_PRODUCT:g}, whose powers still are "
+            f"numbers, found {size:.3g}; rescale x or y."
+        )
     if not np.abs(pull).max() < STRONGEST:
         margin = float(np.min(problem.y * problem.output(problem.weights)))
         raise FlowError(

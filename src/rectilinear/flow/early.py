@@ -25,7 +25,9 @@ Indices = NDArray[np.intp]
 
 NEGLIGIBLE = 0.1  # outputs may reach this share of rtol, relative to the labels
 GROWTH = 2.0  # outputs may grow by about e^(2 GROWTH) between two looks at them
-MOST_KINKS = 400  # lines with a jump beyond which following every neuron through every kink costs more than it saves
+MOST_WORK = (
+    2e10  # neurons x lines^2 x inputs beyond which following every neuron through every kink costs more than it saves
+)
 NO_JUMP = 1e-13  # a jump this small, relative to the largest possible, is rounding: crossing such a kink changes nothing
 MOST_EVENTS = 100_000
 HALVINGS = 5  # of the last step
@@ -168,7 +170,8 @@ class EarlyPhase:
         self.step_size = GROWTH / max(float(strongest), 1e-300)
         self.first_loss = float(np.mean(problem.loss.value(problem.y, zero)))
         self.looks = self.halvings = 0
-        self.over = self.matters.sum() > MOST_KINKS or not self._negligible(start.theta)
+        work = len(start.theta) * float(self.matters.sum()) ** 2 * kinks.x.shape[1]
+        self.over = work > MOST_WORK or not self._negligible(start.theta)
 
     @staticmethod
     def applies(problem: Problem) -> bool:

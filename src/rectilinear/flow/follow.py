@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .interpolation import basis, first_root
+from .kinks import ON_A_BOUND
 from .radau import MATRIX, NODES, STAGES
 
 Array = NDArray[np.float64]
@@ -172,8 +173,9 @@ def follow_free(
             events[count, 0], events[count, 1], events[count, 2] = n, u, where
             events[count, 3], events[count, 4], events[count, 5] = below, above, np.nan
             count += 1
-            if below > 0.0 > above:
-                events[count - 1, 5] = below / (below - above)
+            share = below / (below - above) if below > 0.0 > above else 0.0
+            if ON_A_BOUND < share < 1.0 - ON_A_BOUND:
+                events[count - 1, 5] = share
                 held = where
                 signs[n, where] = 0
                 height = 0.0

@@ -344,7 +344,8 @@ class KinkEngine:
             neurons, noted = self.pending.followed[0], len(self.decisions.log)
             part = self._followed(neurons, u)
             del self.decisions.log[noted:]
-            theta[neurons] = self.pending.followed[1] if part is None else part[0]
+            if part is not None:  # else as if they had met no kink: the others cannot see the difference
+                theta[neurons] = part[0]
         return np.concatenate([theta[:, :-1].ravel(), theta[:, -1]]), energy
 
     def commit(self) -> tuple[float, float]:

@@ -87,6 +87,8 @@ class KnownStep:
             if at > u:
                 collocate_neuron(theta, kinks.seen(signs), self.pulls, self.h, u, at, l2, self.train, path)
                 theta, u = path[-1].copy(), at
+            elif turn >= when:  # beyond its kink by rounding, which would not go away where nothing moves
+                theta = np.append(theta[:-1] - (kinks.normals[line] @ theta[:-1]) * kinks.normals[line], theta[-1])
             pulls_at(self.pulls, u, pull)
             if turn < when:
                 signs, theta = self.decisions.turn(h, theta, signs, pull, self.t + u * self.h)

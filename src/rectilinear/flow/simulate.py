@@ -28,7 +28,8 @@ Array = NDArray[np.float64]
 TIGHTEST, LOOSEST = 1e-13, 1e-2
 METHODS = ("kinks", "smooth")
 TWO_LAYER_RTOL = 1e-9
-DEEP_RTOL = 1e-5  # kinks of deeper networks are not located, so that less would only cost steps
+UNRESOLVED_RTOL = 1e-6  # for more kinks than can be located one by one, where less would only cost steps
+DEEP_RTOL = 1e-5  # likewise for deeper networks
 FEW_SAMPLES = 150  # up to here a kink-exact step (cubic in the samples) is cheaper than what it saves
 
 
@@ -56,7 +57,8 @@ def simulate(
 
     `method` is "kinks" (every kink located and decided; two layers), "smooth" (explicit steps, only sliding is followed exactly) or
     "auto": kinks up to 150 samples. Either is preceded by the exact early phase, unless `early_phase` is False, while outputs are
-    below a tenth of `rtol` of the labels. `rtol` is 1e-9 by default, 1e-5 for three layers and more.
+    below a tenth of `rtol` of the labels. `rtol` is 1e-9 by default, 1e-6 for more samples than 150 of which not all have a mirror
+    image (kinks there are not located one by one), 1e-5 for three layers and more.
 
     Classification (logistic or exponential loss, two layers) goes far beyond the range of floating-point numbers: instead of
     `times`, ask for t = 10^`log10_times` (up to 10^(2.6 10^8); -inf is the start), or go on `until="direction converges"`: until
@@ -75,7 +77,7 @@ def simulate(
     [-4.6, -230270.3]
     """
     if rtol is None:
-        rtol = TWO_LAYER_RTOL if problem.network.layers == 2 else DEEP_RTOL
+        rtol = _default_rtol(problem, method)
     if not TIGHTEST <= rtol <= LOOSEST:
         raise InputError(f"rtol must lie between {TIGHTEST:g} and {LOOSEST:g}, found {rtol!r}.")
     if method not in METHODS and method != "auto":
@@ -96,6 +98,14 @@ def simulate(
     record = Record(problem, field)
     status = _drive(engine, record, asked, watch, rules)
     return record.trajectory(status, engine, watch, provenance(engine.name, rtol=rtol))
+
+
+def _default_rtol(problem: Problem, method: str) -> float:
+    if problem.network.layers > 2:
+        return DEEP_RTOL
+    located = method == "kinks" or problem.data.samples <= FEW_SAMPLES
+    mirrored = not problem.network.bias and not len(problem.data.mirror_pairs[1])
+    return TWO_LAYER_RTOL if located or mirrored or problem.network.alpha == 1.0 else UNRESOLVED_RTOL
 
 
 def resume(run: Trajectory, times: ArrayLike, **options: Any) -> Trajectory:
