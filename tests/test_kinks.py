@@ -364,3 +364,41 @@ def test_a_long_step_is_cut_at_its_event_from_its_own_polynomial(delta, seed):
     problem = rl.Problem(rl.datasets.six_points(delta), network, network.init(1e-3, seed=seed))
     run = rl.simulate(problem, [300 / delta], stop_loss=1e-12)
     assert run.status.name == "LOSS_REACHED"
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_saved_times_are_as_exact_as_steps_where_neurons_stop_on_kinks(seed):
+    """Orthogonal inputs: beyond the kink of a sample nothing moves a neuron along that sample any more."""
+    data, network = rl.datasets.orthogonal(samples=6, inputs=8, seed=0), rl.Network(8, (60,))
+    problem = rl.Problem(data, network, network.init(1e-3, seed=seed), "logistic")
+    times = np.linspace(0.0, 150.0, 61)
+    loose, tight = (rl.simulate(problem, times, rtol=rtol) for rtol in (1e-8, 1e-11))
+    np.testing.assert_allclose(loose.loss, tight.loss, atol=1e-8)
+    assert loose.audit.energy_residual < 1e-7
+
+
+def test_smooth_steps_go_to_the_kink_that_catches_a_neuron():
+    """Logistic loss, fixed second layer: neuron 0 is caught by the third line at t = 2.6603, neuron 4 at 4.6119."""
+    x = [
+        [-0.80193143, -1.324359, -0.24836162, 0.42044524],
+        [1.13604653, 0.1097064, -0.55264732, -0.78478036],
+        [0.74874577, 1.63478304, 0.27276878, -1.23332866],
+        [-0.95826521, 1.60001909, 0.20288244, -1.73213484],
+        [-0.08369619, -1.16322597, -0.62928809, -0.48800582],
+    ]
+    w = [
+        [-0.58943126, 0.40963783, 0.82985531, -1.64302337],
+        [-0.25673013, -0.98074736, -0.17315522, -1.28941875],
+        [0.02069039, -0.03788574, -0.30433775, -1.04792651],
+        [-0.39619033, -1.0913289, -1.35520875, 0.22478573],
+        [-1.10934994, 1.1702961, 0.71658766, -1.99781669],
+        [0.27212887, -1.10171663, 0.03305722, 0.04363199],
+    ]
+    a = [[-1.98842979, -0.23342252, -0.25579003, 0.96200053, -1.18144681, 0.7380419]]
+    network = rl.Network(4, (6,), 0.2, trainable=(True, False))
+    problem = rl.Problem(rl.Dataset(x, [1.0, 1.0, 1.0, -1.0, -1.0]), network, (w, a), "logistic")
+    exact, smooth = (rl.simulate(problem, [6.0], method=method) for method in METHODS)
+    for run, tolerance in ((exact, 1e-6), (smooth, 1e-3)):
+        caught = run.events.kind == Kind.PIN
+        np.testing.assert_allclose(run.events.time[caught], [2.6602985, 4.6118824], atol=tolerance)
+    assert smooth.statistics["unresolved"] < 50  # crossings; steps that end on the side they came from do not pile up

@@ -102,6 +102,19 @@ class Decisions:
             self.note(t, h, -1, Kind.DEATH)
         return after
 
+    def graze(self, h: int, theta: Array, signs: Signs, line: int, pull: Array, t: float) -> Signs:
+        """New signs of a neuron that was sent back from a line and yet goes beyond it: its speed there is zero up to rounding.
+
+        The line holds it if it attracts, and lets it through otherwise.
+        """
+        verdict = self.kinks.resolve(signs, np.array([line]), self._sign_a(theta, signs, pull), pull)
+        below, above = float(verdict.below[0]), float(verdict.above[0])
+        after = signs.copy()
+        after[line] = 0 if above < below else -signs[line]
+        kind = Kind.PIN if after[line] == 0 else Kind.CROSS
+        self.note(t, h, line, kind, below, above, verdict.multipliers[0])
+        return after
+
     def release(self, h: int, theta: Array, signs: Signs, line: int, side: int, pull: Array, t: float) -> Signs:
         """New signs of a held neuron whose multiplier on `line` has left [0, 1] towards `side`."""
         freed = signs.copy()

@@ -114,6 +114,7 @@ class ExplicitStepper:
         h = min(self.step_size, t_end - self.t)
         if self.t + 2 * h > t_end > self.t + h:
             h = (t_end - self.t) / 2  # two equal steps rather than a full one and a sliver
+        self.tried = h
         k = self.slopes
         for s in range(1, STAGES):
             self._evaluate(self.y + h * combined(TABLEAU[s, :s], k), k[s])

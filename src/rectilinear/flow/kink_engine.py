@@ -386,6 +386,8 @@ class KinkEngine:
                 normal = self.kinks.normals[pending.line]
                 neuron[:-1] -= (normal @ neuron[:-1]) * normal
             pattern, neuron = self.decisions.settle(h, neuron, groups.patterns[h], np.array([pending.line]), pull, self.t)
+            if self.standing > 1 and (pattern == groups.patterns[h]).all():
+                pattern = self.decisions.graze(h, neuron, pattern, pending.line, pull, self.t)
         groups.replace(np.array([h]), neuron[None], pattern[None])
 
     def _wake(self, sign: float, pull: Array) -> None:

@@ -31,6 +31,7 @@ ROOT_STEPS = 50
 STIFF = 3.0  # h |lambda| from which the stability of order 8, not its accuracy, limits a step
 PATIENCE = 12  # such steps in a row before stabilised ones are tried; doubled each time they did not pay
 WEARY = 6  # stabilised steps in a row that do not pay
+NEARLY = 0.99  # of the way to a kink: it may come sooner than its height and speed say
 MOST_REFUSED = 5  # stabilised steps refused in a row: kinks are for the other stepper
 
 
@@ -109,6 +110,7 @@ class SmoothEngine:
         self._cut = None
         self._dense_ready = False
         if not self.stepper.step(t_end):
+            self._approach()
             if isinstance(self.stepper, StabilisedStepper) and self.stepper.refused >= MOST_REFUSED:
                 self._change_stepper()
             return False
@@ -116,6 +118,22 @@ class SmoothEngine:
             velocity = unflatten(self.stepper.end_slope[:-1], self.shapes)[0]
             self._cut = self.slides.first_event(self._neurons, velocity, self.stepper.t_old, self.step_end)
         return True
+
+    def _approach(self) -> None:
+        """A step was refused: if a neuron was to be caught by a kink within it, go to that kink, or hold the neuron if it is there."""
+        if self.slides is None:
+            return
+        theta, velocity = self._neurons(self.t), unflatten(self.stepper.slopes[0][:-1], self.shapes)[0]
+        held = False
+        for _ in range(len(theta)):  # neurons at one place are caught together
+            caught = self.slides.next_catch(theta, velocity, self.stepper.tried)
+            if caught is None or caught[1] > self.rtol:
+                break
+            theta, held = self.slides.apply(theta, self.t), True
+        if held:
+            self.stepper.restart(self.t, np.concatenate([theta[:, :-1].ravel(), theta[:, -1], self.stepper.y[-1:]]))
+        elif caught is not None:
+            self.stepper.step_size = NEARLY * caught[0]
 
     def _neurons(self, t: float) -> Array:
         """Neurons (h, inputs + 1) at a time within the step just made."""
@@ -247,6 +265,21 @@ class Slides:
             return None
         t, *self._event = min(found)
         return t if t > start else float(np.nextafter(start, end))
+
+    def next_catch(self, theta: Array, velocity: Array, within: float) -> tuple[float, float] | None:
+        """When the next free neuron will be caught by a kink, if `within` that time, and its height over it, relative to its size."""
+        pull, _ = self.kinks.look(theta, self.signs)
+        heights = self.signs * (theta[:, :-1] @ self.kinks.normals.T)
+        here = self.signs * (velocity @ self.kinks.normals.T)
+        there = here - theta[:, -1:] * self.kinks.jumps(pull)
+        free = (self.signs != 0).all(axis=1)[:, None]
+        h, line = np.nonzero((here < 0.0) & (there > 0.0) & (heights >= 0.0) & (heights <= -within * here) & free)
+        if not len(h):
+            return None
+        waits = heights[h, line] / -here[h, line]
+        first = int(np.argmin(waits))
+        self._event = [int(h[first]), int(line[first]), 0]
+        return float(waits[first]), float(heights[h[first], line[first]] / np.linalg.norm(theta[h[first]]))
 
     def _height(self, theta: Array, h: int, line: int) -> float:
         return float(self.signs[h, line] * (self.kinks.normals[line] @ theta[h, :-1]))

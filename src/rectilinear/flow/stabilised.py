@@ -101,6 +101,7 @@ class StabilisedStepper:
         h = min(self.step_size, t_end - self.t)
         if self.t + 2 * h > t_end > self.t + h:
             h = (t_end - self.t) / 2
+        self.tried = h
         radius = self._spectral_radius()
         stages = 1 + int(np.sqrt(1.0 + 1.54 * h * radius))
         if stages > MOST_STAGES:
