@@ -17,7 +17,8 @@ from ..events import Events, Kind
 from ..problem import Problem
 from .decisions import Decisions, Start, first_start
 from .grouped import Groups
-from .interpolation import all_crossings, basis_at, first_root, integral_weights
+from .holds import Holds
+from .interpolation import all_crossings, basis_at, integral_weights
 from .kinks import Kinks, Signs
 from .light import KnownStep
 from .radau import NODES, STAGES, WEIGHTS, collocation_step
@@ -75,26 +76,11 @@ class KinkEngine:
         """What the next steps need to know of the groups: above all when holds end, and when a held neuron's a changes sign."""
         groups = self.groups
         self.groups_over_time.append((self.t, len(groups.groups)))
-        samples = len(self.problem.y)
-        held = [(k, group) for k, group in enumerate(groups.groups) if (group.pattern == 0).any()]
-        shares, jumps = [np.empty((0, samples))], [np.empty((0, samples))]
-        owner: list[int] = []
-        lines: list[int] = []
-        for k, group in held:
-            share, jump = self.kinks.hold_rows(group.pattern)
-            shares.append(-group.sign_a * share)
-            jumps.append(-group.sign_a * jump)
-            owner += [k] * len(share)
-            lines += np.flatnonzero(group.pattern == 0).tolist()
-        self.hold_group, self.hold_line = np.array(owner, dtype=np.intp), np.array(lines, dtype=np.intp)
-        share, jump = np.concatenate(shares), np.concatenate(jumps)
-        # both must stay >= 0: the multiplier times the jump, and what is left of the jump
-        self.hold_rows = np.concatenate([share, jump - share])
-        # a held neuron must also keep the sign of a: one more "line", whose height is a itself
-        watched = np.zeros(len(groups.theta), dtype=np.int8)
-        for _, group in held:
-            watched[group.members] = int(group.sign_a)
-        self.watched_signs = np.concatenate([groups.patterns, watched[:, None]], axis=1) if held else groups.patterns
+        self.holds = Holds(groups)
+        # one more "line" for those held, whose height is a itself
+        self.watched_signs = groups.patterns
+        if len(self.holds):
+            self.watched_signs = np.concatenate([groups.patterns, self.holds.signs_a[:, None]], axis=1)
         self._guess: tuple[float, Array] | None = None
         resting = np.arange(len(groups.theta)) if groups.decays else np.flatnonzero(groups.of_neuron < 0)
         theta = groups.theta[resting]
@@ -198,18 +184,8 @@ class KinkEngine:
         )
 
     def _first_release(self) -> tuple[float, Pending] | None:
-        if not len(self.hold_rows):
-            return None
-        values = np.ascontiguousarray((self.pulls @ self.hold_rows.T).T)
-        band = self._hold_band()
-        best: tuple[float, Pending] | None = None
-        for k in np.flatnonzero(values.min(axis=1) < -band):
-            root = first_root(values[k], band, 2.0 if best is None else best[0])
-            if root < (2.0 if best is None else best[0]):
-                hold = k % len(self.hold_group)
-                side = -1 if k < len(self.hold_group) else 1
-                best = root, Pending(group=int(self.hold_group[hold]), line=int(self.hold_line[hold]), side=side)
-        return best
+        found = self.holds.first_end(self.pulls, self._hold_band())
+        return None if found is None else (found[0], Pending(group=found[1], line=found[2], side=found[3]))
 
     def _first_waking(self) -> tuple[float, Pending] | None:
         """When within the step neurons held at w = 0 can first leave it."""
@@ -283,8 +259,7 @@ class KinkEngine:
     def _event_row(self, pending: Pending) -> Array:
         """The event's function at the six nodes; it falls through zero at the event."""
         if pending.group >= 0:
-            hold = np.flatnonzero((self.hold_group == pending.group) & (self.hold_line == pending.line))[0]
-            return np.asarray(self.pulls @ self.hold_rows[hold + (0 if pending.side < 0 else len(self.hold_group))])
+            return np.asarray(self.pulls @ self.holds.row(pending.group, pending.line, pending.side))
         groups, h = self.groups, pending.neuron
         path = np.array([groups.some(np.array([h]), groups.carried + stage)[0] for stage in (0.0, *self.stages)])
         if pending.line == len(self.kinks):
