@@ -50,11 +50,11 @@ docs: .venv/ready  ## run every example of the README and the pages in docs/
 	$(BENCH)/pip install --quiet --no-deps --no-build-isolation -e .
 	touch $@
 
-LOCK := pip-compile --generate-hashes --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
-	  --strip-extras --no-header --allow-unsafe
+LOCK := pip-compile --generate-hashes --strip-extras --no-header --allow-unsafe
 lock:  ## renew the lock files from pyproject.toml and requirements/bench.in (needs pip-tools and sight of torch's CPU build)
 	$(LOCK) --extra dev -o requirements/dev.txt pyproject.toml
 	$(LOCK) -o requirements/bench.txt requirements/bench.in
+	sed -i '/^--/d' requirements/dev.txt requirements/bench.txt  # where the packages came from is not ours to say
 
 clean:
 	rm -rf .venv .venv-bench out dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
