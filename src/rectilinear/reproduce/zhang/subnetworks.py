@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ... import datasets, measures
+from ...dataset import Dataset
 from ...flow import simulate
 from ...network import Network
 from ...plots import style
@@ -20,22 +22,32 @@ from ..papers import ZHANG
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Array = NDArray[np.float64]
+Shown = dict[str, tuple[Trajectory, Prediction]]
+
 SCALES = (1e-3, 1e-6)
+
+
+def _held_against_theory(data: Dataset, network: Network, times: Array, threshold: float) -> tuple[Shown, list[Measurement]]:
+    """Simulation and prediction by loss and scale, with the largest distance of their losses."""
+    shown: Shown = {}
+    measurements: list[Measurement] = []
+    for loss in ("square", "logistic"):
+        for scale in SCALES:
+            problem = Problem(data, network, network.init(scale, seed=0), loss)
+            run, foretold = simulate(problem, times), predict(problem, times)
+            setting = f"{loss} loss, scale {written(scale)}"
+            shown[setting] = run, foretold
+            error = np.abs(run.loss - foretold.loss).max()
+            measurements.append(at_most(f"{setting}: theory against simulation", error, threshold))
+    return shown, measurements
 
 
 def check_xor(full: bool) -> Evidence:
     data = datasets.xor()
     network = Network(2, (60,))
     times = np.linspace(0.0, 120.0, 121)
-    measurements: list[Measurement] = []
-    shown: dict[str, tuple[Trajectory, Prediction]] = {}
-    for loss in ("square", "logistic"):
-        for scale in SCALES:
-            problem = Problem(data, network, network.init(scale, seed=0), loss)
-            run, foretold = simulate(problem, times), predict(problem, times)
-            shown[f"{loss} loss, scale {written(scale)}"] = run, foretold
-            error = np.abs(run.loss - foretold.loss).max()
-            measurements.append(at_most(f"{loss} loss, scale {written(scale)}: theory against simulation", error, 1e-5))
+    shown, measurements = _held_against_theory(data, network, times, 1e-5)
     run = shown[f"square loss, scale {written(SCALES[-1])}"][0]
     rays = run.final[0][np.linalg.norm(run.final[0], axis=1) > 1e-2]
     cosines = np.abs(rays @ data.x.T) / np.outer(np.linalg.norm(rays, axis=1), np.linalg.norm(data.x, axis=1))
@@ -61,15 +73,7 @@ def check_orthogonal(full: bool) -> Evidence:
     data = datasets.orthogonal(samples=6, inputs=8, seed=0)
     network = Network(8, (60,))
     times = np.linspace(0.0, 300.0, 121)
-    measurements: list[Measurement] = []
-    shown: dict[str, tuple[Trajectory, Prediction]] = {}
-    for loss in ("square", "logistic"):
-        for scale in SCALES:
-            problem = Problem(data, network, network.init(scale, seed=0), loss)
-            run, foretold = simulate(problem, times), predict(problem, times)
-            shown[f"{loss} loss, scale {written(scale)}"] = run, foretold
-            error = np.abs(run.loss - foretold.loss).max()
-            measurements.append(at_most(f"{loss} loss, scale {written(scale)}: theory against simulation", error, 1e-4))
+    shown, measurements = _held_against_theory(data, network, times, 1e-4)
     run = shown[f"square loss, scale {written(SCALES[-1])}"][0]
     return Evidence(
         measurements=(*measurements, at_most("square loss: loss at the end", run.loss[-1], 1e-10), noted("samples", 6)),
