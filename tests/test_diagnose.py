@@ -236,6 +236,15 @@ def test_deep_networks_are_diagnosed():
     assert any("has 3 layers" in warning for warning in found.warnings)
 
 
+def test_a_simulation_that_was_cut_short_says_so_beside_what_mirrored_data_would_do():
+    data = rl.Dataset(drawn(10, 3), drawn(10, 1, 1)[:, 0])
+    net = rl.Network(3, (6,))
+    found = rl.diagnose(rl.Problem(data, net, net.init(1e-3, seed=0)), verify=True, max_seconds=1e-9)
+    told = " ".join(repr(found).split())
+    assert "first drop, mirrored data against these" in told
+    assert "the simulation stopped: max_seconds were used up; what was computed is returned." in told
+
+
 def test_what_nobody_foretells_is_simulated():
     found = rl.diagnose(ANY_DATA["a contradiction"], verify=True)
     assert found.verified.comparison is None

@@ -7,6 +7,7 @@ from math import isfinite, isinf
 from typing import TYPE_CHECKING
 
 from ..conditions.finding import VERDICTS
+from ..trajectory import Status
 
 if TYPE_CHECKING:
     from .diagnosis import Diagnosis, Outlook, Symmetry, Verification
@@ -76,9 +77,13 @@ def _stay(duration: float) -> str:
 
 def verification_sentence(verified: Verification) -> str:
     """Prediction against simulation, quantity by quantity."""
-    if verified.comparison is None:
-        return f"nothing was foretold; the simulated loss ends at {verified.run.loss[-1]:.4g} (t = {verified.run.times[-1]:.4g})."
-    return "; ".join(f"{name} {told:.4g} foretold, {seen:.4g} simulated" for name, told, seen in verified.rows) + "."
+    run = verified.run
+    told = [f"{name} {foretold:.4g} foretold, {seen:.4g} simulated" for name, foretold, seen in verified.rows]
+    if not told:
+        told = [f"nothing was foretold; the simulated loss ends at {run.loss[-1]:.4g} (t = {run.times[-1]:.4g})"]
+    if run.status is not Status.FINISHED:
+        told.append(f"the simulation {run.status.value}")
+    return "; ".join(told) + "."
 
 
 def _short(sentence: str) -> str:
