@@ -5,10 +5,10 @@ import pytest
 
 import naive
 import rectilinear as rl
-from rectilinear.flow import field, radau
-from rectilinear.flow.aligned import find_split
+from rectilinear.flow import aligned, field, radau
 from rectilinear.flow.field import DeepField, TwoLayerField, flatten, make_field, unflatten
 from rectilinear.flow.kernels import BLOCK, padded
+from rectilinear.flow.kinks import Kinks
 
 ROUNDING = 1e-13  # of the largest entry: sums of a few hundred terms in another order
 LOSSES = ("square", "logistic", "exponential")
@@ -103,25 +103,118 @@ def test_work_shared_by_threads_gives_the_same_field(monkeypatch, workers):
         assert_field_is_the_naive_one(made_problem("partly mirrored", samples, 3, (3,), "square", 0.0, rng))
 
 
+def aligned_problem(kind, loss, alpha, spread, rng):
+    """Neurons within an angle of +-r, one outlier, and samples near the hyperplane of r, one of them exactly on it."""
+    problem = made_problem(kind, 20, 3, (12,), loss, alpha, rng)
+    x = problem.x.copy()
+    x[0], x[1] = [0.0, 1.0, 2.0], [spread / 2, 1.0, 0.0]
+    w = rng.choice([-2.0, 1.0], 12)[:, None] * (np.array([1.0, 0.0, 0.0]) + spread * rng.standard_normal((12, 3)))
+    w[3] = [0.1, 1.0, -1.0]
+    return rl.Problem(rl.Dataset(x, problem.y), problem.network, (w, problem.weights[1]), loss)
+
+
+@pytest.fixture
+def always_split(monkeypatch):
+    """Aligned neurons are looked for in the smallest problems; the list says of every drive whether they were folded."""
+    monkeypatch.setattr(aligned, "WORK", 0)
+    monkeypatch.setattr(aligned, "WORTHWHILE", 0.6)
+    drive, folded = TwoLayerField._aligned_drive, []
+
+    def noted(*given):
+        found = drive(*given)
+        folded.append(found is not None)
+        return found
+
+    monkeypatch.setattr(TwoLayerField, "_aligned_drive", noted)
+    return folded
+
+
 @pytest.mark.parametrize("kind", ["apart", "mirrored", "partly mirrored"])
 @pytest.mark.parametrize("spread", [0.0, 1e-3, 0.1])
-def test_aligned_neurons_are_folded_into_one_line_without_error(monkeypatch, spread, kind):
-    """Neurons within an angle of +-r, one outlier, and samples near the hyperplane of r, one of them exactly on it."""
-    monkeypatch.setattr(field, "ALIGNED_WORK", 0)
-    monkeypatch.setattr(field, "WORTHWHILE", 0.5)
-    splits = []
-    monkeypatch.setattr(field.aligned, "find_split", lambda *given: splits.append(find_split(*given)) or splits[-1])
+def test_aligned_neurons_are_folded_into_one_line_without_error(always_split, spread, kind):
     for seed, loss in enumerate(LOSSES):
-        rng = np.random.default_rng(seed)
-        problem = made_problem(kind, 20, 3, (12,), loss, ALPHAS[seed % 2], rng)
-        x = problem.x.copy()
-        x[0], x[1] = [0.0, 1.0, 2.0], [spread / 2, 1.0, 0.0]
-        w = rng.choice([-2.0, 1.0], 12)[:, None] * (np.array([1.0, 0.0, 0.0]) + spread * rng.standard_normal((12, 3)))
-        w[3] = [0.1, 1.0, -1.0]
-        data = rl.Dataset(x, problem.y)
-        assert_field_is_the_naive_one(rl.Problem(data, problem.network, (w, problem.weights[1]), loss))
-    assert splits
-    assert all(chosen is not None and 0 < len(chosen.others) < 12 and len(chosen.near) > 0 for chosen in splits)
+        problem = aligned_problem(kind, loss, ALPHAS[seed % 2], spread, np.random.default_rng(seed))
+        split = aligned.find_split(problem.weights[0], problem.weights[1][0], problem.x.T, np.linalg.norm(problem.x, axis=1))
+        assert 0 < len(split.others) < 12
+        assert_field_is_the_naive_one(problem)
+    assert always_split
+    assert all(always_split)
+
+
+def test_a_split_that_neurons_have_left_is_not_used(always_split):
+    before = aligned_problem("apart", "square", 0.0, 1e-3, np.random.default_rng(0))
+    flow, out = TwoLayerField(before), np.empty(48)
+    flow.velocity(flatten(before.weights), out)
+    for w in (before.weights[0] * np.where(np.arange(12) == 5, -1.0, 1.0)[:, None], before.weights[0][:, ::-1] + 0.5):
+        after = before.with_weights((w, before.weights[1]))
+        flow.velocity(flatten(after.weights), out)
+        np.testing.assert_allclose(out, -flatten(naive.gradient(after, after.weights)), rtol=0, atol=1e-12)
+    assert always_split == [True, True, False]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_losses_of_outputs_that_hardly_exist(always_split, loss, alpha):
+    """Where the squares of outputs are lost in rounding the loss is linear in them, and must be exact to its last digits."""
+    rng = np.random.default_rng(4)
+    for kind in ARRANGEMENTS:
+        problem = made_problem(kind, 8, 3, (4,), loss, alpha, rng)
+        flow = TwoLayerField(problem)
+        for scale in (0.0, 1e-9, 3e-5, 1e-4, 1e-2):
+            weights = tuple(scale * layer for layer in problem.weights)
+            expected = naive.objective(problem, weights)
+            assert flow.losses(flatten(weights)[None])[0] == pytest.approx(expected, rel=4e-16)
+        assert flow.zero.is_odd == (kind == "mirrored")
+
+
+@pytest.mark.parametrize("spread", [0.0, 1e-3, 0.1])
+def test_kinks_beyond_which_aligned_neurons_are(always_split, spread):
+    """Whole patterns at once give what a look at every neuron and line gives."""
+    rng = np.random.default_rng(5)
+    for kind in ("apart", "mirrored", "duplicates"):
+        problem = aligned_problem(kind, "logistic", 0.3, spread, rng)
+        kinks = Kinks(problem)
+        theta = np.concatenate([problem.weights[0], problem.weights[1].T], axis=1)
+        signs = rng.integers(-1, 2, (12, len(kinks))).astype(np.int8)
+        split = aligned.find_split(problem.weights[0], problem.weights[1][0], kinks.normals.T, np.ones(len(kinks)))
+        assert split is not None
+        heights = theta[:, :-1] @ kinks.normals.T
+        clear = np.abs(heights) > 1e-12
+        pull, crossed = kinks.look(theta, signs)
+        found = np.zeros_like(clear)
+        found[crossed[:, 0], crossed[:, 1]] = True
+        np.testing.assert_array_equal(found[clear], (heights * signs < 0)[clear])
+        f = problem.network.output(problem.weights, problem.x)
+        np.testing.assert_allclose(pull, problem.loss.pull(problem.y, f) / 20, rtol=0, atol=1e-15)
+
+
+def test_the_next_kink_to_catch_a_neuron():
+    rng = np.random.default_rng(6)
+    caught = 0
+    for seed in range(40):
+        problem = made_problem("apart", 9, 3, (5,), "square", 0.0, rng)
+        kinks = Kinks(problem)
+        w, a = problem.weights[0], problem.weights[1][0]
+        theta, velocity = np.column_stack([w, a]), rng.standard_normal((5, 3))
+        heights = w @ kinks.normals.T
+        signs = np.sign(heights).astype(np.int8)
+        signs[seed % 5, 2] = 0  # held, so not free to be caught
+        pull = rng.standard_normal(9)
+        waits = np.full(signs.shape, np.inf)
+        for h, line in np.ndindex(signs.shape):
+            here = signs[h, line] * (velocity[h] @ kinks.normals[line])
+            there = here - a[h] * kinks.jumps(pull)[line]
+            if h != seed % 5 and here < 0.0 < there:
+                waits[h, line] = -signs[h, line] * heights[h, line] / here
+        wait, height, h, line = kinks.next_catch(theta, velocity, signs, pull, 3.0)
+        if waits.min() > 3.0:
+            assert line == -1
+            continue
+        caught += 1
+        assert (h, line) == np.unravel_index(waits.argmin(), waits.shape)
+        assert wait == pytest.approx(waits.min(), rel=1e-12)
+        assert height == pytest.approx(abs(heights[h, line]), rel=1e-12)
+    assert 5 < caught < 40
 
 
 @pytest.mark.parametrize("loss", LOSSES)

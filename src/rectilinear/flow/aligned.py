@@ -13,129 +13,178 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from .kernels import FAST, pair_pulls
+from .kernels import FAST, pair_pulls, reach_and_sum
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+WORK = 200_000  # multiply-adds below which looking for aligned neurons costs more than it saves
+WORTHWHILE = 0.15  # a split must cost less than this share of the full product, which has the faster kernel
+CHEAP = 0.03  # a split that costs more is soon looked for again
 QUANTILES = (1.0, 0.98, 0.95, 0.9, 0.8, 0.6)  # shares of the neurons tried as the aligned ones
 ROUNDING = 1e-12  # added to the sine, so that a sample is never put on a side it only nearly is on
-SLACK = 1.3  # a split made with some room fits the neurons for a while
-ROOM = 0.006  # share of the samples that may count as near for the sake of more room
-SMALLEST_SINE = 1e-6  # 1 - cos^2 knows no smaller angles
-SQUARE_ROUNDING = 1e-15  # of 1 - cos^2
+SQUARE_ROUNDING = 1e-14  # of 1 - cos^2, with room for many inputs
 REFINEMENTS = 3
+ROUNDING_OF_LOSS = 1e-16
 
 
 class Split(NamedTuple):
-    """Which neurons are aligned with the line `r`, and which samples are near its hyperplane."""
+    """Which neurons are aligned with a line +-r."""
 
     sides: Array  # (neurons,) sgn(w_h.r) of the aligned neurons, 0 for the others
     others: Indices
-    near: Indices
-    far_sides: Array  # (rows,) sgn(r.x) of the samples that are not near, 0 for the others
-    r: Array
-    sine: float  # the aligned neurons must stay within this of the line
+    cost: float  # of the samples x neurons products, the share that has to be computed
+    most_near: float  # how many rows may come near before it no longer pays
+
+
+class Sums(NamedTuple):
+    """What the neurons make of every row x."""
+
+    linear: Array  # (rows,) v.x
+    even: Array  # (rows,) sum_h a_h |w_h.x|
+    near: Indices  # rows that may be on different sides of aligned neurons
+    at_near: Array  # (near, neurons) w_h.x
+    far_sides: Array  # (rows,) sgn(r.x) of the rows that are not near, 0 for those
+    of_others: Array  # (others, rows) w_h.x
+
+
+class Zero(NamedTuple):
+    """The loss where f = 0, and how it goes on from there."""
+
+    loss: float
+    pull: Array  # (inputs,) -d loss/dv, for the odd part c v.x of f
+    longest: float  # largest |x|
+    is_odd: bool  # pulls at x and -x are opposite: to first order the even part of f makes no difference
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def fits(split: Split, w: Array) -> bool:
-    """Whether the split is still exact for other neurons w (h, d): the aligned ones are within the angle, on their sides."""
-    limit = (split.sine - ROUNDING) ** 2 - SQUARE_ROUNDING
-    for h in range(w.shape[0]):
-        if split.sides[h] == 0.0:
-            continue
-        along = square = 0.0
-        for k in range(w.shape[1]):
-            along += w[h, k] * split.r[k]
-            square += w[h, k] * w[h, k]
-        if not (along * split.sides[h] > 0.0 and square - along * along <= limit * square):
-            return False
-    return True
+def _angles(turned: Array, sides: Array) -> tuple[Array, Array, Array]:
+    """The line r in the middle of the neurons s_h w_h, and w_h.r/|w_h| and the sine of the angle to it of every neuron.
 
-
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
-def _angles(w: Array, v: Array, units: Array) -> tuple[Array, Array, Array, Array]:
-    """A line r near +-w_h for most h (zero if there is none), cosine and sine of every neuron to it, and r.x of the samples."""
-    neurons, inputs = w.shape
-    directions, cosines, sines = np.empty((neurons, inputs)), np.zeros(neurons), np.zeros(neurons)
-    heights, r = np.zeros(units.shape[0]), np.zeros(inputs)
-    length = np.sqrt(np.sum(v * v))
-    if length == 0.0:
-        return r, cosines, sines, heights
-    for h in range(neurons):
-        square = 0.0
-        for k in range(inputs):
-            square += w[h, k] * w[h, k]
-        if square == 0.0:
-            return r, cosines, sines, heights
-        for k in range(inputs):
-            directions[h, k] = w[h, k] / np.sqrt(square)
-    r = v / length
-    for _ in range(REFINEMENTS):
-        folded = np.zeros(inputs)
+    `turned` (inputs, neurons) is the first layer. Neurons without direction get cosine 0 and sine 1.
+    """
+    inputs, neurons = turned.shape
+    lengths, cosines, sines, r = np.zeros(neurons), np.zeros(neurons), np.empty(neurons), np.empty(inputs)
+    for k in range(inputs):
         for h in range(neurons):
-            along = 0.0
-            for k in range(inputs):
-                along += directions[h, k] * r[k]
-            for k in range(inputs):
-                folded[k] += np.sign(along) * directions[h, k]
-        r = folded / max(np.sqrt(np.sum(folded * folded)), 1e-300)
+            lengths[h] += turned[k, h] * turned[k, h]
     for h in range(neurons):
-        along = square = 0.0
-        for k in range(inputs):
-            along += directions[h, k] * r[k]
-        for k in range(inputs):  # |sin| from the part off the line: 1 - cos^2 would lose half the digits
-            off = directions[h, k] - along * r[k]
-            square += off * off
-        cosines[h], sines[h] = along, np.sqrt(square)
-    for i in range(units.shape[0]):
-        for k in range(inputs):
-            heights[i] += units[i, k] * r[k]
-    return r, cosines, sines, heights
+        lengths[h] = 1.0 / np.sqrt(lengths[h]) if lengths[h] > 0.0 else 0.0
+    total = 0.0
+    for k in range(inputs):
+        middle = 0.0
+        for h in range(neurons):
+            middle += sides[h] * lengths[h] * turned[k, h]
+        r[k] = middle
+        total += middle * middle
+    scale = 1.0 / np.sqrt(total) if total > 0.0 else 0.0
+    for k in range(inputs):
+        r[k] *= scale
+        for h in range(neurons):
+            cosines[h] += r[k] * turned[k, h]
+    for h in range(neurons):
+        cosines[h] *= lengths[h]
+        sines[h] = np.sqrt(max(1.0 - cosines[h] * cosines[h], 0.0) + SQUARE_ROUNDING) + ROUNDING
+    return r, cosines, sines
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def _distances(r: Array, rows: Array, lengths: Array) -> Array:
+    """r.x/|x| of every row."""
+    found = np.zeros(rows.shape[1])
+    for k in range(len(r)):
+        for i in range(rows.shape[1]):
+            found[i] += r[k] * rows[k, i]
+    return found / lengths
 
 
 @numba.njit(cache=True, nogil=True)
-def find_split(w: Array, a: Array, units: Array, worthwhile: float) -> Split | None:
-    """The cheapest split for neurons w (h, d), a (h,) and unit samples (rows, d).
+def cheapest_split(w: Array, a: Array, rows: Array, lengths: Array, worthwhile: float) -> Split:
+    """The cheapest split for neurons w (h, d), a (h,) and rows (d or more, n) of the given lengths (n,).
 
-    None if none costs less than the share `worthwhile` of the full product.
+    All neurons are others if none costs less than the share `worthwhile` of the full product.
     """
-    v = np.zeros(w.shape[1])
-    for h in range(w.shape[0]):
-        for k in range(w.shape[1]):
-            v[k] += a[h] * w[h, k]
-    r, cosines, sines, heights = _angles(w, v, units)
-    if not r.any():
-        return None
-    distances = np.abs(heights)
-    ordered_heights, ordered_sines = np.sort(distances), np.sort(sines)
-    count, rows = len(w), len(units)
-    best, cutoff = worthwhile * count * rows, -1.0
+    turned, count = w.T.copy(), len(a)
+    r, cosines, sines = _angles(turned, a)  # a_h w_h point along the linear part of f
+    for _ in range(REFINEMENTS):
+        r, cosines, sines = _angles(turned, np.sign(cosines))
+    ordered_distances, ordered_sines = np.sort(np.abs(_distances(r, rows, lengths))), np.sort(sines)
+    best, cutoff = worthwhile, -1.0
     for share in QUANTILES:
         inside = max(1, int(share * count))
-        sine = SLACK * ordered_sines[inside - 1] + SMALLEST_SINE
-        cost = float((count - inside) * rows + inside * np.searchsorted(ordered_heights, sine, side="right"))
+        sine = ordered_sines[inside - 1]
+        near = np.searchsorted(ordered_distances, sine, side="right") / len(lengths)
+        cost = 1.0 - share + share * near
         if cost < best:
             best, cutoff = cost, sine
-    if cutoff < 0.0:
+    sides = np.where(sines <= cutoff, np.sign(cosines), 0.0)
+    return Split(sides, np.flatnonzero(sides == 0.0), best if cutoff >= 0.0 else 1.0, worthwhile * len(lengths))
+
+
+def find_split(w: Array, a: Array, rows: Array, lengths: Array) -> Split | None:
+    """The cheapest split where one pays, for neurons w (h, d), a (h,) and rows (d or more, n) of the given lengths (n,)."""
+    if w.size * len(lengths) <= WORK:
         return None
-    cutoff = max(cutoff, ordered_heights[int(ROOM * rows)])
-    is_aligned, is_near = sines + ROUNDING <= cutoff, distances <= cutoff
-    return Split(
-        np.where(is_aligned, np.sign(cosines), 0.0),
-        np.flatnonzero(~is_aligned),
-        np.flatnonzero(is_near),
-        np.where(is_near, 0.0, np.sign(heights)),
-        r,
-        cutoff,
-    )
+    split = cheapest_split(w, a, rows, lengths, WORTHWHILE)
+    return split if split.cost < WORTHWHILE else None
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def sums_of_split(split: Split, rows: Array, lengths: Array, turned: Array, a: Array) -> tuple[bool, Sums]:
+    """Whether the split is right for these neurons, and, if so, their sums over rows (inputs or more, n); `turned` (inputs, h).
+
+    It is not if an aligned neuron has changed sides, or near rows have become too many for it to pay.
+    """
+    inputs, neurons = turned.shape
+    count = rows.shape[1]
+    r, cosines, sines = _angles(turned, split.sides)
+    right, widest = True, 0.0
+    for h in range(neurons):
+        if split.sides[h] != 0.0:
+            right &= cosines[h] * split.sides[h] > 0.0
+            widest = max(widest, sines[h])
+    far_sides = _distances(r, rows, lengths)
+    are_near = np.abs(far_sides) <= widest
+    near = np.flatnonzero(are_near)
+    if not right or len(near) > split.most_near:
+        return False, Sums(far_sides, far_sides, near, np.empty((0, 0)), far_sides, np.empty((0, 0)))
+    for i in range(count):
+        far_sides[i] = 0.0 if are_near[i] else 1.0 if far_sides[i] > 0.0 else -1.0
+    linear, even = np.zeros(count), np.zeros(count)
+    for k in range(inputs):
+        v = folded = 0.0
+        for h in range(neurons):
+            v += a[h] * turned[k, h]
+            folded += split.sides[h] * a[h] * turned[k, h]
+        for i in range(count):
+            linear[i] += v * rows[k, i]
+            even[i] += folded * rows[k, i]
+    for i in range(count):
+        even[i] *= far_sides[i]
+    at_near, of_others = np.zeros((len(near), neurons)), np.zeros((len(split.others), count))
+    for j in range(len(near)):
+        i, z, summed = near[j], at_near[j], 0.0
+        for k in range(inputs):
+            for h in range(neurons):
+                z[h] += turned[k, h] * rows[k, i]
+        for h in range(neurons):
+            summed += abs(split.sides[h]) * a[h] * abs(z[h])
+        even[i] += summed
+    for j in range(len(split.others)):
+        h, z = split.others[j], of_others[j]
+        for k in range(inputs):
+            for i in range(count):
+                z[i] += turned[k, h] * rows[k, i]
+        for i in range(count):
+            even[i] += a[h] * abs(z[i])
+    return True, Sums(linear, even, near, at_near, far_sides, of_others)
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
 def drive_of_split(
     split: Split,
     rows: Array,
+    lengths: Array,
     labels: Array,
     mirror_labels: Array,
     mirrored: NDArray[np.bool_],
@@ -145,8 +194,8 @@ def drive_of_split(
     loss: int,
     backward: bool,
     drive: Array,
-) -> float:
-    """Write P g_h of every neuron to `drive` (neurons, inputs) and return the summed loss, as `kernels.drive_of_rows` would.
+) -> tuple[bool, float]:
+    """Whether the split was right, and the summed loss; P g_h of every neuron goes to `drive` (neurons, inputs).
 
     `rows` (inputs or more, rows) holds one column per sample or mirrored pair. Without `backward` only the loss is computed.
     """
@@ -154,53 +203,111 @@ def drive_of_split(
     count = rows.shape[1]
     c, e = 0.5 * (1.0 + alpha), 0.5 * (1.0 - alpha)
     turned = w.T.copy()
-    linear, even = np.zeros(count), np.zeros(count)
-    for k in range(inputs):
-        v = folded = 0.0
-        for h in range(neurons):
-            v += a[h] * turned[k, h]
-            folded += split.sides[h] * a[h] * turned[k, h]
-        for i in range(count):
-            linear[i] += c * v * rows[k, i]
-            even[i] += e * folded * rows[k, i]
-    for i in range(count):
-        even[i] *= split.far_sides[i]
-    near, others = np.zeros((len(split.near), neurons)), np.zeros((len(split.others), count))
-    for j in range(len(split.near)):
-        i, z, summed = split.near[j], near[j], 0.0
-        for k in range(inputs):
-            for h in range(neurons):
-                z[h] += turned[k, h] * rows[k, i]
-        for h in range(neurons):
-            summed += abs(split.sides[h]) * a[h] * abs(z[h])
-        even[i] += e * summed
-    for j in range(len(split.others)):
-        h, z = split.others[j], others[j]
-        for k in range(inputs):
-            for i in range(count):
-                z[i] += turned[k, h] * rows[k, i]
-        for i in range(count):
-            even[i] += e * a[h] * abs(z[i])
+    right, sums = sums_of_split(split, rows, lengths, turned, a)
+    if not right:
+        return False, np.nan
     odd_pull, even_pull = np.empty(count), np.empty(count)
-    total = pair_pulls(loss, linear, even, labels, mirror_labels, mirrored, odd_pull, even_pull)
+    total = pair_pulls(loss, c * sums.linear, e * sums.even, labels, mirror_labels, mirrored, odd_pull, even_pull)
     if not backward:
-        return total
+        return True, total
+    near, others = sums.at_near, sums.of_others
+    for j in range(len(near)):
+        q = e * even_pull[sums.near[j]]
+        for h in range(neurons):
+            near[j, h] = abs(split.sides[h]) * (q if near[j, h] > 0.0 else -q if near[j, h] < 0.0 else 0.0)
+    for j in range(len(others)):
+        for i in range(count):
+            q = e * even_pull[i]
+            others[j, i] = q if others[j, i] > 0.0 else -q if others[j, i] < 0.0 else 0.0
+    for i in range(count):
+        odd_pull[i] *= c
+        even_pull[i] *= e * sums.far_sides[i]
     for k in range(inputs):
         common = aside = 0.0
         for i in range(count):
-            common += c * odd_pull[i] * rows[k, i]
-            aside += e * even_pull[i] * split.far_sides[i] * rows[k, i]
+            common += odd_pull[i] * rows[k, i]
+            aside += even_pull[i] * rows[k, i]
         out = turned[k]  # done with as weights
         for h in range(neurons):
             out[h] = common + split.sides[h] * aside
-        for j in range(len(split.near)):
-            q = e * even_pull[split.near[j]] * rows[k, split.near[j]]
+        for j in range(len(near)):
+            x = rows[k, sums.near[j]]
             for h in range(neurons):
-                out[h] += abs(split.sides[h]) * np.sign(near[j, h]) * q
-        for j in range(len(split.others)):
+                out[h] += near[j, h] * x
+        for j in range(len(others)):
             summed = 0.0
             for i in range(count):
-                summed += np.sign(others[j, i]) * even_pull[i] * rows[k, i]
-            out[split.others[j]] += e * summed
+                summed += others[j, i] * rows[k, i]
+            out[split.others[j]] += summed
     drive[:] = turned.T
-    return total
+    return True, total
+
+
+@numba.njit(cache=True, nogil=True)
+def cheap_losses(
+    states: Array,
+    inputs: int,
+    rows: Array,
+    lengths: Array,
+    labels: Array,
+    mirror_labels: Array,
+    mirrored: NDArray[np.bool_],
+    alpha: float,
+    loss: int,
+    worthwhile: float,
+    zero: Zero,
+    first: int,
+    stride: int,
+    found: Array,
+) -> None:
+    """Write the summed loss of every stride-th state of (t, weights) to `found` (t,) where it takes few products, nan elsewhere.
+
+    Besides aligned neurons, those are outputs so small that their squares are lost in rounding.
+    """
+    neurons = states.shape[1] // (inputs + 1)
+    samples = len(mirrored) + np.sum(mirrored)
+    split = Split(np.zeros(neurons), np.arange(neurons), 1.0, 0.0)
+    unused = np.empty((0, 0))
+    for t in range(first, len(states), stride):
+        w, a = states[t, : neurons * inputs].reshape(neurons, inputs), states[t, neurons * inputs :]
+        found[t] = np.nan
+        if zero.is_odd:
+            reach, v = reach_and_sum(w, a)
+            if (zero.longest * reach) ** 2 <= ROUNDING_OF_LOSS * zero.loss:
+                found[t] = samples * (zero.loss - np.sum(zero.pull * v))
+                continue
+        for attempt in range(2):  # by the split of the state before, or else by one of its own
+            if split.cost < (CHEAP if attempt == 0 else worthwhile):
+                right, total = drive_of_split(
+                    split, rows, lengths, labels, mirror_labels, mirrored, w, a, alpha, loss, False, unused
+                )
+                if right:
+                    found[t] = total
+                    break
+            split = cheapest_split(w, a, rows, lengths, worthwhile)
+
+
+@numba.njit(cache=True, nogil=True)
+def disagreements(split: Split, sums: Sums, signs: NDArray[np.int8]) -> Indices:
+    """Pairs (m, 2) of neuron and row where w_h.x and the sign (neurons, rows) disagree; 0 agrees with everything."""
+    found = []
+    opposite = np.empty((2, signs.shape[1]), dtype=np.int8)  # of a neuron against r, and of one along it
+    for i in range(signs.shape[1]):
+        side = sums.far_sides[i]
+        opposite[0, i], opposite[1, i] = (2, 2) if side == 0.0 else (np.int8(side), np.int8(-side))
+    for h in range(signs.shape[0]):
+        if split.sides[h] == 0.0:
+            continue
+        wrong, count = opposite[1 if split.sides[h] > 0.0 else 0], 0
+        for i in range(signs.shape[1]):
+            count += signs[h, i] == wrong[i]
+        if count:
+            found.extend([(h, i) for i in range(signs.shape[1]) if signs[h, i] == wrong[i]])
+        found.extend([(h, i) for j, i in enumerate(sums.near) if sums.at_near[j, h] * signs[h, i] < 0.0])
+    for j in range(len(split.others)):
+        h = split.others[j]
+        found.extend([(h, i) for i in range(signs.shape[1]) if sums.of_others[j, i] * signs[h, i] < 0.0])
+    pairs = np.empty((len(found), 2), dtype=np.intp)
+    for k in range(len(found)):
+        pairs[k, 0], pairs[k, 1] = found[k]
+    return pairs

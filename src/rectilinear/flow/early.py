@@ -207,8 +207,11 @@ class EarlyPhase:
         return self._next.t
 
     def states(self, times: Array) -> tuple[Array, Array]:
-        states, energies = zip(*(self._state(float(t)) for t in times), strict=True)
-        return np.array(states), np.array(energies)
+        if self.matters.any():
+            theta, energies = (np.array(part) for part in zip(*(self._state(float(t)) for t in times), strict=True))
+        else:
+            theta, energies = self._moved_together(times - self.t)
+        return np.concatenate([theta[:, :, :-1].reshape(len(times), -1), theta[:, :, -1]], axis=1), energies
 
     def _state(self, t: float) -> tuple[Array, float]:
         if t == self.t:
@@ -219,7 +222,7 @@ class EarlyPhase:
             noted = len(self.decisions.log)
             at = self._moved(t - self.t)
             del self.decisions.log[noted:]
-        return np.concatenate([at.theta[:, :-1].ravel(), at.theta[:, -1]]), at.energy
+        return at.theta, at.energy
 
     def commit(self) -> tuple[float, float]:
         self.over = self._next is self.end
@@ -235,20 +238,26 @@ class EarlyPhase:
 
     def _moved(self, length: float) -> Start:
         """All neurons, `length` later."""
+        if not self.matters.any():
+            theta, energies = self._moved_together(np.array([length]))
+            return Start(self.t + length, theta[0], self.end.signs, float(energies[0]))
         theta, signs = self.end.theta.copy(), self.end.signs.copy()
-        each = self._move_each(theta, signs, length) if self.matters.any() else self._move_together(theta, length)
+        each = self._move_each(theta, signs, length)
         return Start(self.t + length, theta, signs, self.end.energy + each)
 
-    def _move_together(self, theta: Array, length: float) -> float:
-        """No kink matters (mirrored data): every neuron has the drive of the linear network."""
+    def _moved_together(self, lengths: Array) -> tuple[Array, Array]:
+        """Neurons (t, neurons, inputs + 1) and energies (t,), if no kink matters: every neuron has the drive of the linear network."""
         g, size = self.common, float(np.linalg.norm(self.common))
+        theta = np.repeat(self.end.theta[None], len(lengths), axis=0)
         if size == 0.0:
-            return 0.0
-        along, a = theta[:, :-1] @ g / size, theta[:, -1].copy()
-        up, down = 0.5 * (along + a) * np.expm1(size * length), 0.5 * (along - a) * np.expm1(-size * length)
-        theta[:, :-1] += np.outer(up + down, g / size)
-        theta[:, -1] += up - down
-        return size * float(theta[:, -1] @ (along + up + down) - a @ along)
+            return theta, np.full(len(lengths), self.end.energy)
+        along, a = self.end.theta[:, :-1] @ g / size, self.end.theta[:, -1]
+        up = np.multiply.outer(np.expm1(size * lengths), 0.5 * (along + a))
+        down = np.multiply.outer(np.expm1(-size * lengths), 0.5 * (along - a))
+        theta[:, :, :-1] += (up + down)[:, :, None] * (g / size)
+        theta[:, :, -1] += up - down
+        gained = np.sum(theta[:, :, -1] * (along + up + down), axis=1) - a @ along
+        return theta, self.end.energy + size * gained
 
     def _move_each(self, theta: Array, signs: Signs, length: float) -> float:
         """Every neuron from kink to kink; crossings are logged, other decisions taken one by one."""

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import DOP853
 
+from .kernels import FAST
+
 Array = NDArray[np.float64]
 
 STAGES = 12
@@ -20,34 +22,50 @@ NODES, TABLEAU, FINAL = DOP853.C[:STAGES], DOP853.A[:STAGES, :STAGES], DOP853.B
 EXTRA_NODES, EXTRA_TABLEAU, DENSE = DOP853.C_EXTRA, DOP853.A_EXTRA, DOP853.D
 ERROR_3, ERROR_5 = DOP853.E3, DOP853.E5
 SAFETY, SHRINK, GROW = 0.9, 0.2, 8.0
+TILE = 4  # rows of a pass
 BLOCK = 512  # components of a pass
 SMOOTH_ORDER = 4  # an error that falls more slowly than this power of the step is not that of a smooth field
 
 
-@numba.njit(cache=True, nogil=True)
-def combined(coefficients: Array, slopes: Array) -> Array:
-    """sum_s c_s k_s for slopes (stages or more, size): too small a product for the threads of BLAS."""
-    out = np.zeros(slopes.shape[1])
-    for s in range(coefficients.shape[0]):
-        c = coefficients[s]
-        if c != 0.0:
-            for i in range(out.shape[0]):
-                out[i] += c * slopes[s, i]
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def combined(base: Array, factor: float, coefficients: Array, rows: Array) -> Array:
+    """base + factor sum_s c_s rows_s for rows (stages or more, size): too small a product for the threads of BLAS."""
+    used = np.flatnonzero(coefficients)
+    c, place = np.zeros(len(used) + TILE), np.zeros(len(used) + TILE, np.intp)  # whole tiles
+    for s in range(len(used)):
+        c[s], place[s] = factor * coefficients[used[s]], used[s]
+    out = base.copy()
+    for s in range(0, len(used), TILE):
+        c0, c1, c2, c3 = c[s], c[s + 1], c[s + 2], c[s + 3]
+        k0, k1, k2, k3 = rows[place[s]], rows[place[s + 1]], rows[place[s + 2]], rows[place[s + 3]]
+        for i in range(len(out)):
+            out[i] += c0 * k0[i] + c1 * k1[i] + c2 * k2[i] + c3 * k3[i]
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def mean_square(values: Array, sizes: Array) -> float:
+    """Mean of (v_i/s_i)^2."""
+    total = 0.0
+    for i in range(values.shape[0]):
+        share = values[i] / sizes[i]
+        total += share * share
+    return total / values.shape[0]
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
 def interpolated(base: Array, weights: Array, rows: Array) -> Array:
-    """base + weights @ rows, for weights (t, rows) and rows (rows, size), in blocks that stay in the cache."""
+    """base + weights @ rows, for weights (t, 7) and rows (7, size), in blocks that stay in the cache."""
     out = np.empty((weights.shape[0], base.shape[0]))
+    r0, r1, r2, r3, r4, r5, r6 = rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], rows[6]
     for start in range(0, base.shape[0], BLOCK):
         end = min(start + BLOCK, base.shape[0])
         for t in range(weights.shape[0]):
-            out[t, start:end] = base[start:end]
-            for s in range(rows.shape[0]):
-                c = weights[t, s]
-                for i in range(start, end):
-                    out[t, i] += c * rows[s, i]
+            y, c = out[t], weights[t]
+            c0, c1, c2, c3, c4, c5, c6 = c[0], c[1], c[2], c[3], c[4], c[5], c[6]
+            for i in range(start, end):
+                early, late = c0 * r0[i] + c1 * r1[i] + c2 * r2[i], c3 * r3[i] + c4 * r4[i] + c5 * r5[i] + c6 * r6[i]
+                y[i] = base[i] + early + late
     return out
 
 
@@ -117,8 +135,8 @@ class ExplicitStepper:
         self.tried = h
         k = self.slopes
         for s in range(1, STAGES):
-            self._evaluate(self.y + h * combined(TABLEAU[s, :s], k), k[s])
-        new = self.y + h * combined(FINAL, k)
+            self._evaluate(combined(self.y, h, TABLEAU[s, :s], k), k[s])
+        new = combined(self.y, h, FINAL, k)
         error = self._error(new, h)
         kinked = error > 1.0 and h <= self.floor() and error * self.rtol <= self.forgiven and self._rough(h, error)
         if not np.isfinite(error) or (error > 1.0 and not kinked):
@@ -138,10 +156,10 @@ class ExplicitStepper:
     def stiffness(self) -> float:
         """h |lambda| of the step just made, from the difference of its two slopes at the end; stability ends near 6."""
         k, last = self.slopes, STAGES - 1
-        apart = self.y_new - self.y_old - self.h * combined(TABLEAU[last, :last], k)
-        controlled = np.isfinite(self.size(self.y_old, self.y_new))
-        gap = float(np.sum(apart[controlled] ** 2))
-        return self.h * float(np.sqrt(np.sum((k[STAGES] - k[last])[controlled] ** 2) / gap)) if gap > 0.0 else 0.0
+        apart = self.y_new - combined(self.y_old, self.h, TABLEAU[last, :last], k)
+        controlled = np.where(np.isfinite(self._sizes), 1.0, np.inf)
+        gap = mean_square(apart, controlled)
+        return self.h * float(np.sqrt(mean_square(k[STAGES] - k[last], controlled) / gap)) if gap > 0.0 else 0.0
 
     @property
     def end_slope(self) -> Array:
@@ -155,25 +173,23 @@ class ExplicitStepper:
         self.slopes[0] = self.slopes[STAGES]
 
     def _error(self, new: Array, h: float) -> float:
-        scale = self.rtol * self.size(self.y, new)
-        with np.errstate(invalid="ignore", over="ignore"):
-            fifth = np.mean((combined(ERROR_5[:STAGES], self.slopes) / scale) ** 2)
-            third = np.mean((combined(ERROR_3[:STAGES], self.slopes) / scale) ** 2)
-        if fifth == 0.0:
-            return 0.0
-        return float(h * fifth / np.sqrt(fifth + 0.01 * third))
+        self._sizes, nothing = self.size(self.y, new), np.zeros_like(new)
+        fifth, third = (
+            mean_square(combined(nothing, 1.0, e[:STAGES], self.slopes), self._sizes) for e in (ERROR_5, ERROR_3)
+        )
+        return h / self.rtol * fifth / float(np.sqrt(fifth + 0.01 * third)) if fifth else 0.0
 
     def prepare_dense(self) -> None:
         """Three more slopes give the interpolant of order 7 over the step just made."""
         k, h = self.slopes, self.h
         for s, row in enumerate(EXTRA_TABLEAU, STAGES + 1):
-            self._evaluate(self.y_old + h * combined(row[:s], k), k[s])
-        change = self.y_new - self.y_old
+            self._evaluate(combined(self.y_old, h, row[:s], k), k[s])
+        change, nothing = self.y_new - self.y_old, np.zeros_like(self.y)
         self._dense = np.empty((7, self.y.size))
         self._dense[0] = change
         self._dense[1] = h * k[0] - change
         self._dense[2] = 2 * change - h * (k[STAGES] + k[0])
-        self._dense[3:] = [h * combined(row, k) for row in DENSE]
+        self._dense[3:] = [combined(nothing, h, row, k) for row in DENSE]
 
     def dense(self, times: Array) -> Array:
         """y at times (t,) within the step just made, (t, size); call `prepare_dense` first."""

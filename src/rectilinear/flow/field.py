@@ -16,10 +16,8 @@ from .parallel import THREAD_WORK, threads, workers
 
 Array = NDArray[np.float64]
 
-ALIGNED_WORK = 200_000  # multiply-adds below which looking for aligned neurons costs more than it saves
-WORTHWHILE = 0.15  # a split must cost less than this share of the full product, which has the faster kernel
 SPLIT_AGE = 40  # evaluations after which a better split is looked for
-LOOK_AGAIN = 5  # evaluations after which one is looked for where there was none
+LOOK_AGAIN = 5  # the same where there is none, or one that costs a lot
 DEEP_BLOCK = 512  # samples a pass of the deep field
 
 
@@ -77,8 +75,8 @@ class TwoLayerField:
         self.shapes = network.shapes
         self.size = sum(out * into for out, into in self.shapes)
         self.rows, self.labels, self.mirror_labels, self.mirrored = _folded(problem)
-        x = np.ascontiguousarray(self.rows[: self.shapes[0][1]].T)
-        self.units = x / np.linalg.norm(x, axis=1)[:, None]
+        self.lengths = np.linalg.norm(self.rows, axis=0)
+        self.zero = _at_zero(problem, self.labels, self.mirror_labels, self.mirrored)
         self.threaded = True
         self._last_split: aligned.Split | None = None
         self._split_age = LOOK_AGAIN
@@ -96,18 +94,27 @@ class TwoLayerField:
         return total + _regularise(problem.l2, (w, second), (dw, da), trains)
 
     def losses(self, states: Array) -> Array:
+        states, found = np.ascontiguousarray(states), np.full(len(states), np.nan)
         shares = self._shares(len(states) * self.rows.shape[1] * states.shape[1])
-        jobs = [threads().submit(copy(self)._losses_alone, states[k::shares]) for k in range(1, shares)]
-        found = np.empty(len(states))
-        found[::shares] = copy(self)._losses_alone(states[::shares])
-        for k, job in enumerate(jobs, 1):
-            found[k::shares] = job.result()
+        jobs = [threads().submit(copy(self)._write_losses, states, k, shares, found) for k in range(1, shares)]
+        copy(self)._write_losses(states, 0, shares, found)
+        for job in jobs:
+            job.result()
         return found
 
-    def _losses_alone(self, states: Array) -> Array:
+    def _write_losses(self, states: Array, first: int, stride: int, found: Array) -> None:
+        """The loss of every stride-th state, in one thread."""
         self.threaded = False
-        layers = (unflatten(theta, self.shapes) for theta in states)
-        return np.array([self._drive(w, second[0], backward=False)[1] for w, second in layers])
+        if self.size * len(self.lengths) > aligned.WORK:
+            aligned.cheap_losses(
+                states, self.shapes[0][1], self.rows, self.lengths, self.labels, self.mirror_labels, self.mirrored,
+                self.problem.network.alpha, self.problem.loss.code, aligned.WORTHWHILE, self.zero, first, stride, found,
+            )  # fmt: skip
+            found[first::stride] /= self.problem.data.samples
+        for t in range(first, len(states), stride):
+            if np.isnan(found[t]):
+                w, second = unflatten(states[t], self.shapes)
+                found[t] = self._drive(w, second[0], backward=False)[1]
 
     def _shares(self, work: int) -> int:
         """Among how many threads work of so many multiply-adds is shared."""
@@ -116,8 +123,8 @@ class TwoLayerField:
     def _drive(self, w: Array, a: Array, backward: bool) -> tuple[Array, float]:
         """P g_h for each neuron (neurons, inputs), and the mean loss."""
         neurons, inputs = w.shape
-        if w.size * len(self.units) > ALIGNED_WORK and (chosen := self._split(w, a)) is not None:
-            return self._aligned_drive(chosen, w, a, backward)
+        if (found := self._aligned_drive(w, a, backward)) is not None:
+            return found
         padded_w = kernels.padded(w, kernels.NEURON_TILE, kernels.INPUT_TILE)
         padded_a = np.zeros(len(padded_w))
         padded_a[:neurons] = a
@@ -142,25 +149,30 @@ class TwoLayerField:
             summed += part
         return drive[:neurons, :inputs], summed / self.problem.data.samples
 
-    def _split(self, w: Array, a: Array) -> aligned.Split | None:
-        """Aligned neurons and the rest; looked for anew when the last split no longer fits, and now and then to profit from more."""
-        self._split_age += 1
-        if self._last_split is None:
-            due = self._split_age > LOOK_AGAIN
-        else:
-            due = self._split_age > SPLIT_AGE or not aligned.fits(self._last_split, w)
-        if due:
-            self._last_split, self._split_age = aligned.find_split(w, a, self.units, WORTHWHILE), 0
-        return self._last_split
+    def _aligned_drive(self, w: Array, a: Array, backward: bool) -> tuple[Array, float] | None:
+        """The same as `_drive`, for neurons most of which point along one line; None if they do not.
 
-    def _aligned_drive(self, chosen: aligned.Split, w: Array, a: Array, backward: bool) -> tuple[Array, float]:
-        """The same as `_drive`, for neurons most of which point along one line."""
+        Aligned neurons are looked for anew when those known are no longer, and now and then to profit from more.
+        """
+        self._split_age += 1
+        is_cheap = self._last_split is not None and self._last_split.cost < aligned.CHEAP
+        if self._split_age > (SPLIT_AGE if is_cheap else LOOK_AGAIN):
+            self._find_split(w, a)
         drive = np.empty_like(w)
-        total = aligned.drive_of_split(
-            chosen, self.rows, self.labels, self.mirror_labels, self.mirrored, w, a,
-            self.problem.network.alpha, self.problem.loss.code, backward, drive,
-        )  # fmt: skip
-        return drive, total / self.problem.data.samples
+        while self._last_split is not None:
+            right, total = aligned.drive_of_split(
+                self._last_split, self.rows, self.lengths, self.labels, self.mirror_labels, self.mirrored, w, a,
+                self.problem.network.alpha, self.problem.loss.code, backward, drive,
+            )  # fmt: skip
+            if right:
+                return drive, total / self.problem.data.samples
+            if self._split_age == 0:
+                break
+            self._find_split(w, a)
+        return None
+
+    def _find_split(self, w: Array, a: Array) -> None:
+        self._last_split, self._split_age = aligned.find_split(w, a, self.rows, self.lengths), 0
 
 
 def _folded(problem: Problem) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
@@ -177,6 +189,17 @@ def _folded(problem: Problem) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
     mirror_labels = np.concatenate([problem.y[pairs[:, 1]], np.zeros(len(alone))])
     mirrored = np.arange(len(kept)) < len(pairs)
     return kernels.padded(problem.x[kept].T, kernels.INPUT_TILE, 1), labels, mirror_labels, mirrored
+
+
+def _at_zero(problem: Problem, labels: Array, mirror_labels: Array, mirrored: NDArray[np.bool_]) -> aligned.Zero:
+    """The loss at f = 0, for samples folded as by `_folded`."""
+    loss, f = problem.loss, np.zeros_like(problem.y)
+    pull = 0.5 * (1.0 + problem.network.alpha) * (loss.pull(problem.y, f) @ problem.x) / len(f)
+    own, opposite = (loss.pull(y, np.zeros_like(y)) for y in (labels, mirror_labels))
+    longest = float(np.linalg.norm(problem.x, axis=1).max())
+    return aligned.Zero(
+        float(loss.value(problem.y, f).mean()), pull, longest, bool(mirrored.all() and np.all(own == -opposite))
+    )
 
 
 def _regularise(l2: float, weights: Weights, velocity: Weights, trainable: tuple[bool, ...]) -> float:

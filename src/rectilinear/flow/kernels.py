@@ -24,6 +24,7 @@ BLOCK = 128  # samples a pass: the block of preactivations of a few hundred neur
 NEURON_TILE = 2  # neurons and inputs are handled in tiles, so that a value loaded is used several times
 INPUT_TILE = 4
 
+TINY = np.finfo(float).tiny
 SQUARE, LOGISTIC, EXPONENTIAL = 0, 1, 2
 
 
@@ -188,11 +189,58 @@ def velocity_of_drive(
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
+def reach_and_sum(w: Array, a: Array) -> tuple[float, Array]:
+    """sum_h |a_h| |w_h|, which bounds |f(x)|/|x|, and v = sum_h a_h w_h."""
+    reach, v = 0.0, np.zeros(w.shape[1])
+    for h in range(w.shape[0]):
+        square = 0.0
+        for k in range(w.shape[1]):
+            square += w[h, k] * w[h, k]
+            v[k] += a[h] * w[h, k]
+        reach += abs(a[h]) * np.sqrt(square)
+    return reach, v
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def neuron_sizes(old: Array, new: Array, neurons: int, inputs: int, sizes: Array) -> None:
+    """Write to each of the neurons' weights in `sizes` (flat, first layer and then second) the larger |(w_h, a_h)| of old and new.
+
+    The larger of the two is taken component by component.
+    """
+    for h in range(neurons):
+        last, square = neurons * inputs + h, 0.0
+        for k in range(h * inputs, (h + 1) * inputs):
+            square += max(old[k] * old[k], new[k] * new[k])
+        square += max(old[last] * old[last], new[last] * new[last])
+        size = np.sqrt(max(square, TINY))
+        for k in range(h * inputs, (h + 1) * inputs):
+            sizes[k] = size
+        sizes[last] = size
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def restore_balance(states: Array, inputs: int, balance: Array) -> None:
+    """Scale w_h and a_h of every neuron in states (t, weights and more) so that |w_h|^2 - a_h^2 is `balance` (t, neurons)."""
+    neurons = balance.shape[1]
+    for t in range(states.shape[0]):
+        state = states[t]
+        for h in range(neurons):
+            last, incoming = neurons * inputs + h, 0.0
+            for k in range(h * inputs, (h + 1) * inputs):
+                incoming += state[k] * state[k]
+            outgoing = state[last] * state[last]
+            shift = 0.5 * (balance[t, h] - (incoming - outgoing)) / max(incoming + outgoing, TINY)
+            for k in range(h * inputs, (h + 1) * inputs):
+                state[k] *= 1.0 + shift
+            state[last] *= 1.0 - shift
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
 def square_length(vector: Array) -> float:
     """|v|^2, without the threads of a BLAS product, which would cost more than it."""
     total = 0.0
-    for value in vector:
-        total += value * value
+    for k in range(vector.shape[0]):
+        total += vector[k] * vector[k]
     return total
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..dataset import find_lines
 from ..problem import Problem
+from .aligned import Split, disagreements, find_split, sums_of_split
 from .kernels import BLOCK, FAST, INPUT_TILE, padded
 from .parallel import THREAD_WORK, threads, workers
 
@@ -75,6 +76,16 @@ class Kinks:
 
         sigma(z) = c z + e |z| makes one product per line serve all samples on it.
         """
+        w, a = np.ascontiguousarray(theta[:, :-1]), theta[:, -1].copy()
+        split = find_split(w, a, self._turned_normals, np.ones(len(self)))
+        seen = look_at_split(split, w, a, self._turned_normals, signs) if split is not None else None
+        odd, even, crossed = seen if seen is not None else self._look_at_all(theta, signs)
+        c, e = 0.5 * (1.0 + self.alpha), 0.5 * (1.0 - self.alpha)
+        f = c * self.lengths * odd[self.line] + e * np.abs(self.lengths) * even[self.line]
+        return np.asarray(self.problem.loss.pull(self.problem.y, f)) / len(f), crossed
+
+    def _look_at_all(self, theta: Array, signs: Signs) -> tuple[Array, Array, NDArray[np.intp]]:
+        """`look_at_lines` of all neurons, shared among threads where they are many."""
         shares = workers() if theta.size * len(self) > THREAD_WORK else 1
         cuts = np.linspace(0, len(theta), shares + 1).astype(int)
         jobs = [
@@ -83,10 +94,13 @@ class Kinks:
         ]
         parts = [look_at_lines(theta, self._turned_normals, signs, 0, int(cuts[1])), *(job.result() for job in jobs)]
         odd, even = (np.sum([part[k] for part in parts], axis=0) for k in range(2))
-        crossed = np.concatenate([part[2] for part in parts])
-        c, e = 0.5 * (1.0 + self.alpha), 0.5 * (1.0 - self.alpha)
-        f = c * self.lengths * odd[self.line] + e * np.abs(self.lengths) * even[self.line]
-        return np.asarray(self.problem.loss.pull(self.problem.y, f)) / len(f), crossed
+        return odd, even, np.concatenate([part[2] for part in parts])
+
+    def next_catch(
+        self, theta: Array, velocity: Array, signs: Signs, pull: Array, within: float
+    ) -> tuple[float, float, int, int]:
+        """When within that time the first free neuron is caught, its height, itself and the line (-1 if there is none)."""
+        return next_catch(theta, np.ascontiguousarray(velocity), self._turned_normals, signs, self.jumps(pull), within)
 
     def slopes(self, signs: Signs) -> Array:
         """sigma' at each sample for a pattern (..., lines) -> (..., samples); held lines count as below."""
@@ -280,3 +294,42 @@ def look_at_lines(
     for k in range(len(found)):
         pairs[k, 0], pairs[k, 1] = found[k]
     return odd, even, pairs
+
+
+@numba.njit(cache=True, nogil=True)
+def look_at_split(
+    split: Split, w: Array, a: Array, turned_normals: Array, signs: Signs
+) -> tuple[Array, Array, NDArray[np.intp]] | None:
+    """`look_at_lines` for neurons most of which point along one line; None if the split is not right."""
+    right, sums = sums_of_split(split, turned_normals, np.ones(turned_normals.shape[1]), w.T.copy(), a)
+    return (sums.linear, sums.even, disagreements(split, sums, signs)) if right else None
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def next_catch(
+    theta: Array, velocity: Array, turned_normals: Array, signs: Signs, jumps: Array, within: float
+) -> tuple[float, float, int, int]:
+    """The first kink that will catch a free neuron if velocities (neurons, inputs) stay: wait, height, neuron and line (-1 if none)."""
+    inputs, lines = velocity.shape[1], signs.shape[1]
+    best, high, who, where = within, 0.0, -1, -1
+    along = np.empty(lines)
+    for h in range(theta.shape[0]):
+        held, a = False, theta[h, inputs]
+        for line in range(lines):
+            held |= signs[h, line] == 0
+            along[line] = 0.0
+        if held:
+            continue
+        for k in range(inputs):
+            for line in range(lines):
+                along[line] += velocity[h, k] * turned_normals[k, line]
+        for line in range(lines):
+            here = signs[h, line] * along[line]
+            if here < 0.0 and here - a * jumps[line] > 0.0:
+                height = 0.0
+                for k in range(inputs):
+                    height += theta[h, k] * turned_normals[k, line]
+                height *= signs[h, line]
+                if 0.0 <= height <= -best * here and (where < 0 or height < -best * here):
+                    best, high, who, where = -height / here, height, h, line
+    return best, high, who, where

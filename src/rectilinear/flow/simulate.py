@@ -95,7 +95,7 @@ def simulate(
     asked = check_times(times)
     field = make_field(problem)
     engine = Phases(problem, field, method, rtol, early_phase)
-    record = Record(problem, field)
+    record = Record(problem, field, len(asked) + 1)  # and where it stopped
     status = _drive(engine, record, asked, watch, rules)
     return record.trajectory(status, engine, watch, provenance(engine.name, rtol=rtol))
 
@@ -204,23 +204,21 @@ class Engine(Protocol):
 class Record:
     """The states kept along a run."""
 
-    def __init__(self, problem: Problem, field: Field) -> None:
+    def __init__(self, problem: Problem, field: Field, most: int) -> None:
         self.problem, self.field = problem, field
         self.times: list[float] = []
-        self.states: list[Array] = []
-        self.energies: list[Array] = []
+        self.states, self.energies = np.empty((most, field.size)), np.empty(most)  # memory is taken as it fills
 
     def keep(self, times: Array, engine: Engine) -> None:
         if len(times):
-            states, energies = engine.states(times)
+            new = slice(len(self.times), len(self.times) + len(times))
+            self.states[new], self.energies[new] = engine.states(times)
             self.times += times.tolist()
-            self.states.append(states)
-            self.energies.append(energies)
 
     def trajectory(self, status: Status, engine: Phases, watch: Watch, made: dict[str, object]) -> Trajectory:
         problem = self.problem
         times = np.array(self.times)
-        states = np.concatenate([np.empty((0, self.field.size)), *self.states])
+        states = self.states[: len(times)]
         loss = self.field.losses(states)
         weights = unflatten(states, problem.network.shapes)
         return Trajectory(
@@ -229,7 +227,7 @@ class Record:
             loss=loss,
             weights=weights,
             status=status,
-            audit=audit_run(problem, times, loss, weights, np.concatenate([np.empty(0), *self.energies])),
+            audit=audit_run(problem, times, loss, weights, self.energies[: len(times)]),
             statistics={**engine.statistics(), "seconds": time.perf_counter() - watch.began},
             provenance=made,
             events=engine.events(),

@@ -18,7 +18,7 @@ from ..problem import Problem
 from .decisions import Decisions, Start
 from .explicit import ExplicitStepper
 from .field import Field, flatten, unflatten
-from .kernels import square_length
+from .kernels import TINY, neuron_sizes, restore_balance, square_length
 from .kinks import Signs
 from .stabilised import StabilisedStepper
 
@@ -87,14 +87,14 @@ class SmoothEngine:
 
     def _size(self, old: Array, new: Array) -> Array:
         """What each component's error is compared with; the energy integral is carried along uncontrolled."""
-        squares = np.maximum(old[:-1] ** 2, new[:-1] ** 2)
-        layers = unflatten(squares, self.shapes)
-        if len(layers) == 2:
-            neurons = layers[0].sum(axis=1) + layers[1][0]
-            sizes = [np.repeat(neurons, self.shapes[0][1]), neurons]
+        sizes = np.full(len(old), np.inf)
+        if len(self.shapes) == 2:
+            neuron_sizes(old, new, *self.shapes[0], sizes)
         else:
-            sizes = [np.full(layer.size, layer.mean()) for layer in layers]
-        return np.sqrt(np.maximum(np.append(np.concatenate(sizes), np.inf), np.finfo(float).tiny))
+            squares = np.maximum(old[:-1] ** 2, new[:-1] ** 2)
+            for size, square in zip(unflatten(sizes[:-1], self.shapes), unflatten(squares, self.shapes), strict=True):
+                size[:] = np.sqrt(max(square.mean(), TINY))
+        return sizes
 
     def _floor(self) -> float:
         speed = np.sqrt(square_length(self.stepper.slopes[0][:-1]))
@@ -155,25 +155,19 @@ class SmoothEngine:
 
     def states(self, times: Array) -> tuple[Array, Array]:
         y = self._at(float(times[0]))[None].copy() if len(times) == 1 else self._between(times)
-        self._restore_balance(y[:, :-1], times)
+        self._restore_balance(y, times)
         return y[:, :-1], y[:, -1]
 
-    def _restore_balance(self, theta: Array, times: Array) -> None:
+    def _restore_balance(self, y: Array, times: Array) -> None:
         """Put |w_h|^2 - a_h^2 of every neuron back to what the flow conserves: a correction of the size of the step's error."""
-        if self.balance is None:
-            return
-        w, a = unflatten(theta, self.shapes)
-        incoming, outgoing = np.einsum("thd,thd->th", w, w), a[:, 0] ** 2
-        missing = np.exp(-2.0 * self.problem.l2 * times)[:, None] * self.balance - (incoming - outgoing)
-        shift = 0.5 * missing / np.maximum(incoming + outgoing, np.finfo(float).tiny)
-        w *= 1.0 + shift[..., None]
-        a *= 1.0 - shift[:, None]
+        if self.balance is not None:
+            restore_balance(y, self.shapes[0][1], np.exp(-2.0 * self.problem.l2 * times)[:, None] * self.balance)
 
     def commit(self) -> tuple[float, float]:
         if self._cut is None or self.slides is None:
             change = self._wants_change()
             self.stepper.accept()
-            self._restore_balance(self.stepper.y[None, :-1], np.array([self.t]))
+            self._restore_balance(self.stepper.y[None], np.array([self.t]))
             if change:
                 self._change_stepper()
         else:
@@ -269,17 +263,11 @@ class Slides:
     def next_catch(self, theta: Array, velocity: Array, within: float) -> tuple[float, float] | None:
         """When the next free neuron will be caught by a kink, if `within` that time, and its height over it, relative to its size."""
         pull, _ = self.kinks.look(theta, self.signs)
-        heights = self.signs * (theta[:, :-1] @ self.kinks.normals.T)
-        here = self.signs * (velocity @ self.kinks.normals.T)
-        there = here - theta[:, -1:] * self.kinks.jumps(pull)
-        free = (self.signs != 0).all(axis=1)[:, None]
-        h, line = np.nonzero((here < 0.0) & (there > 0.0) & (heights >= 0.0) & (heights <= -within * here) & free)
-        if not len(h):
+        wait, height, h, line = self.kinks.next_catch(theta, velocity, self.signs, pull, within)
+        if line < 0:
             return None
-        waits = heights[h, line] / -here[h, line]
-        first = int(np.argmin(waits))
-        self._event = [int(h[first]), int(line[first]), 0]
-        return float(waits[first]), float(heights[h[first], line[first]] / np.linalg.norm(theta[h[first]]))
+        self._event = [h, line, 0]
+        return wait, height / float(np.linalg.norm(theta[h]))
 
     def _height(self, theta: Array, h: int, line: int) -> float:
         return float(self.signs[h, line] * (self.kinks.normals[line] @ theta[h, :-1]))
