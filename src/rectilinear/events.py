@@ -39,6 +39,16 @@ class Events:
     velocity_above: Array = field(default_factory=lambda: np.empty(0))
     multiplier: Array = field(default_factory=lambda: np.empty(0))
 
+    @classmethod
+    def of_log(cls, log: list[tuple[float, int, int, Kind, float, float, float]]) -> Events:
+        """A list of events, each with its fields in the order above, as arrays in order of time."""
+        if not log:
+            return cls()
+        columns = [np.array(column) for column in zip(*log, strict=True)]
+        order = np.argsort(columns[0], kind="stable")
+        time, neuron, line, kind, below, above, multiplier = (column[order] for column in columns)
+        return cls(time, neuron, line, kind.astype(np.int8), below, above, multiplier)
+
     def __len__(self) -> int:
         return len(self.time)
 

@@ -194,12 +194,7 @@ class Decisions:
 
     def events(self) -> Events:
         """The log as arrays, in order of time."""
-        if not self.log:
-            return Events()
-        columns = [np.array(column) for column in zip(*self.log, strict=True)]
-        order = np.argsort(columns[0], kind="stable")
-        time, neuron, line, kind, below, above, multiplier = (column[order] for column in columns)
-        return Events(time, neuron, line, kind.astype(np.int8), below, above, multiplier)
+        return Events.of_log(self.log)
 
 
 def first_start(problem: Problem, decisions: Decisions) -> Start:

@@ -21,14 +21,18 @@ LOOK_AGAIN = 5  # the same where there is none, or one that costs a lot
 DEEP_BLOCK = 512  # samples a pass of the deep field
 
 
-class Field(Protocol):
-    """-grad L as a function of the flat weights theta."""
-
-    size: int
+class Motion(Protocol):
+    """Where the flat weights theta move."""
 
     def velocity(self, theta: Array, out: Array) -> float:
         """Write -grad L(theta) to `out` and return L(theta), regularisation included."""
         ...
+
+
+class Field(Motion, Protocol):
+    """-grad L as a function of the flat weights theta."""
+
+    size: int
 
     def losses(self, states: Array) -> Array:
         """<l(y, f)> of each of several states (t, size), without regularisation, by forward passes only."""

@@ -17,7 +17,7 @@ from scipy.optimize import brentq
 from ..problem import Problem
 from .decisions import Decisions, Start
 from .explicit import ExplicitStepper
-from .field import Field, flatten, unflatten
+from .field import Motion, flatten, unflatten
 from .kernels import TINY, neuron_sizes, restore_balance, square_length
 from .kinks import Signs
 from .stabilised import StabilisedStepper
@@ -45,7 +45,7 @@ class SmoothEngine:
     name = "smooth"
 
     def __init__(
-        self, problem: Problem, field: Field, rtol: float, decisions: Decisions | None = None, start: Start | None = None
+        self, problem: Problem, field: Motion, rtol: float, decisions: Decisions | None = None, start: Start | None = None
     ) -> None:
         self.problem, self.field = problem, field
         self.shapes = problem.network.shapes
@@ -164,7 +164,7 @@ class SmoothEngine:
             restore_balance(y, self.shapes[0][1], np.exp(-2.0 * self.problem.l2 * times)[:, None] * self.balance)
 
     def commit(self) -> tuple[float, float]:
-        if self._cut is None or self.slides is None:
+        if self._cut is None:
             change = self._wants_change()
             self.stepper.accept()
             self._restore_balance(self.stepper.y[None], np.array([self.t]))
@@ -172,11 +172,16 @@ class SmoothEngine:
                 self._change_stepper()
         else:
             y = self._at(self._cut)
-            theta = self.slides.apply(self._neurons(self._cut), self._cut)
-            self.stepper.restart(self._cut, np.concatenate([theta[:, :-1].ravel(), theta[:, -1], y[-1:]]))
+            self.stepper.restart(self._cut, np.append(self._after_event(y, self._cut), y[-1]))
             self._cut = None
         penalty = self.problem.l2 * self.problem.network.penalty(unflatten(self.stepper.y[:-1], self.shapes))
         return float(np.sqrt(square_length(self.stepper.slopes[0][:-1]))), self.objective - penalty
+
+    def _after_event(self, y: Array, t: float) -> Array:
+        """The flat weights with which the run goes on from an event at time t."""
+        assert self.slides is not None
+        theta = self.slides.apply(self._neurons(t), t)
+        return np.append(theta[:, :-1].ravel(), theta[:, -1])
 
     def _wants_change(self) -> bool:
         """Whether the other stepper would go further: stability has limited order 8 for some time, or no longer would."""

@@ -1,0 +1,271 @@
+"""Kink-exact flow of networks of three layers and more, for few samples and neurons.
+
+Between events the pattern of signs is frozen and steps are those of the smooth method, without any kink in their way. A step is cut where
+a preactivation first changes its sign; both one-sided velocities then decide: cross, or hold. Held kinks are projected out of
+the field (its jump is along their normals), until their share of the jump leaves [0, 1].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from ..errors import FlowError
+from ..events import Events, Kind
+from ..problem import Problem
+from .deep_pattern import DeepPattern, Pass
+from .smooth import SmoothEngine
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+LOOKS = (0.5, 1.0)  # shares of a step at which signs are looked at
+ON_KINK = 1e-11  # |z| relative to |w| |input|: nearer is on the kink
+BEYOND = 1e-13  # likewise: further on the wrong side is beyond it
+NO_SPEED = 1e-12  # a velocity this small, relative to the largest possible, is rounding
+BEYOND_SHARE = 1e-10  # how far a share may leave [0, 1] by rounding
+HALVINGS = 40
+MOST_DECISIONS = 20  # for each kink that is touched at once
+MOST_AT_ONCE = 200  # events without any progress in time
+SMALLEST_STEP = 1e-14  # of the time reached
+
+
+class DeepKinks:
+    """The field with holds, and the decisions at kinks."""
+
+    def __init__(self, problem: Problem, theta: Array) -> None:
+        self.pattern = DeepPattern(problem)
+        self.log: list[tuple[float, int, int, Kind, float, float, float]] = []
+        self.size = self.pattern.size
+        self._problem, self._event, self._decided = problem, (-1, 0), (-1.0, 0, -1)
+        self._start(theta)
+
+    def _start(self, theta: Array) -> None:
+        """Signs layer by layer, as those below decide what a layer sees; neurons on kinks begin as inactive and are then decided."""
+        for _ in self.pattern.tables:
+            z, sizes = self.pattern.heights(theta)
+            self.pattern.signs = np.where(z > ON_KINK * sizes, 1, -1).astype(np.int8)
+            self.pattern.refresh()
+        z, sizes = self.pattern.heights(theta)
+        self._settle(theta, np.flatnonzero(np.abs(z) <= ON_KINK * sizes), 0.0)
+
+    @property
+    def held(self) -> Indices:
+        return np.flatnonzero(self.pattern.signs == 0)
+
+    def velocity(self, theta: Array, out: Array) -> float:
+        """Write the velocity of the flow to `out` and return the objective."""
+        found, out[:], _ = self._move(theta)
+        return found.objective
+
+    def _move(self, theta: Array) -> tuple[Pass, Array, Array]:
+        """The pass at theta, the field with held kinks projected out, and how much of their normals that takes (as `held`).
+
+        Shares make no difference to it: what a held kink contributes is in the span of the normals, whatever they are.
+        """
+        found = self.pattern.run(theta)
+        if not len(self.held):
+            return found, found.velocity, np.empty(0)
+        normals, inverse = self._normals(found)
+        missing = -inverse @ (normals @ found.velocity)
+        return found, found.velocity + missing @ normals, missing
+
+    def _normals(self, found: Pass) -> tuple[Array, Array]:
+        """Normals (held, size) of the held kinks, and the inverse of their Gram matrix."""
+        normals = np.array([self.pattern.normal(found, k) for k in self.held])
+        return normals, np.linalg.pinv(normals @ normals.T, rcond=1e-12, hermitian=True)
+
+    def _find_shares(self, theta: Array, found: Pass, missing: Array) -> Array:
+        """The shares of their jumps that hold the held kinks; infinite where a jump no longer attracts.
+
+        From the last layer down, as what comes back to a layer depends on the shares above it.
+        """
+        held, pattern = self.held, self.pattern
+        layers = np.array([pattern.place(k)[0] for k in held], dtype=np.intp)
+        shares = np.empty(len(held))
+        for layer in np.unique(layers)[::-1]:
+            these = np.flatnonzero(layers == layer)
+            jumps = np.array([pattern.jump(found, k) for k in held[these]])
+            with np.errstate(divide="ignore", invalid="ignore"):
+                shares[these] = np.where(jumps < 0.0, pattern.shares[held[these]] + missing[these] / jumps, np.inf)
+            if layer > layers.min():
+                pattern.shares[held[these]] = np.where(np.isfinite(shares[these]), shares[these], 0.0)
+                pattern.refresh()
+                found = pattern.run(theta)
+        return shares
+
+    def onto_holds(self, theta: Array) -> Array:
+        """theta with the small heights that steps leave over held kinks removed."""
+        held = self.held
+        if not len(held):
+            return theta
+        normals, inverse = self._normals(self.pattern.run(theta))
+        return np.asarray(theta - inverse @ self.pattern.heights(theta)[0][held] @ normals)
+
+    def _margins(self, theta: Array) -> tuple[Array, Array]:
+        """What must stay above zero: each kink's z on its side, relative to its size, and shares from 0 and from 1 (held, 2)."""
+        z, sizes = self.pattern.heights(theta)
+        heights = self.pattern.signs * z / np.maximum(sizes, 1e-300)
+        found, _, missing = self._move(theta)
+        shares = self._find_shares(theta, found, missing) if len(missing) else missing
+        return heights, np.stack([shares, 1.0 - shares], axis=1)
+
+    def first_event(self, state_at: Callable[[float], Array], start: float, end: float) -> float | None:
+        """When within a step the first kink is met or the first hold ends."""
+        for look in LOOKS:
+            t = start + look * (end - start)
+            heights, left = self._margins(state_at(t))
+            met, ended = np.flatnonzero(heights < -BEYOND), np.argwhere(~(left >= -BEYOND_SHARE))
+            if len(met) + len(ended):
+                break
+        else:
+            return None
+        candidates = [(k, 0) for k in met.tolist()] + [(int(self.held[k]), 1 if side else -1) for k, side in ended.tolist()]
+        roots = [self._root(state_at, kink, side, start, t) for kink, side in candidates]
+        first = int(np.argmin(roots))
+        self._event = candidates[first]
+        return roots[first]
+
+    def _root(self, state_at: Callable[[float], Array], kink: int, side: int, start: float, end: float) -> float:
+        """Where the kink is met (side 0) or its share leaves [0, 1] to the side; the start if it is beyond from there on."""
+
+        def margin(t: float) -> float:
+            heights, left = self._margins(state_at(t))
+            if side == 0:
+                return float(heights[kink])
+            found = float(left[np.searchsorted(self.held, kink), max(side, 0)])
+            return found if np.isfinite(found) else -1.0
+
+        if margin(start) <= 0.0:  # it begins on the kink: has it been above in between?
+            gap = end - start
+            for _ in range(HALVINGS):
+                gap *= 0.5
+                if margin(start + gap) > 0.0:
+                    break
+                end = start + gap
+            else:
+                return start
+            start += gap
+        return float(brentq(margin, start, end, xtol=4e-16 * max(end, 1e-300), rtol=1e-14, disp=False))
+
+    def apply(self, theta: Array, t: float) -> Array:
+        """Decide the event found last at time t; the weights as they go on."""
+        kink, side = self._event
+        last, times, before = self._decided
+        self._decided = (t, times + 1 if t == last else 0, kink)
+        if times > MOST_AT_ONCE and t == last:
+            raise FlowError(f"events at t = {t:g} do not end")
+        z, sizes = self.pattern.heights(theta)
+        signs = self.pattern.signs.copy()
+        if side:
+            self._change(kink, side, Kind.RELEASE, t)
+        touching = np.flatnonzero((np.abs(z) <= ON_KINK * sizes) | (self.pattern.signs == 0))
+        self._settle(theta, np.union1d(touching, [kink]), t)
+        if np.array_equal(
+            signs, self.pattern.signs
+        ):  # it goes beyond a kink although its velocity there is zero up to rounding
+            self._graze(theta, kink, t, again=before == kink and t == last)
+        return self.onto_holds(theta)
+
+    def _settle(self, theta: Array, touching: Indices, t: float) -> None:
+        """Change signs, one kink at a time, until no kink that is touched is left the wrong way."""
+        for _ in range(MOST_DECISIONS * (len(touching) + 1)):
+            found, velocity, missing = self._move(theta)
+            if len(missing):
+                shares = self._find_shares(theta, found, missing)
+                beyond = np.flatnonzero((shares < -BEYOND_SHARE) | ~(shares <= 1.0 + BEYOND_SHARE))
+                if len(beyond):
+                    kink, share = int(self.held[beyond[0]]), float(shares[beyond[0]])
+                    self._change(kink, self._way_out(found, kink, share), Kind.RELEASE, t)
+                    continue
+            wrong = touching[self.pattern.signs[touching] * self.pattern.speeds(found, velocity)[touching] < 0.0]
+            if not any(self._decide(theta, int(k), t) for k in wrong):
+                return
+        raise FlowError(f"the kinks met at t = {t:g} could not be decided")
+
+    def _way_out(self, found: Pass, kink: int, share: float) -> int:
+        """The side to which a hold with this share ends; with the field, where the kink no longer attracts."""
+        if np.isfinite(share):
+            return 1 if share > 1.0 else -1
+        return 1 if float(self.pattern.normal(found, kink) @ found.velocity) > 0.0 else -1
+
+    def _sides(self, theta: Array, kink: int) -> tuple[float, float, float]:
+        """dz/dt below and above a free kink, and what is rounding in them."""
+        sign, speeds, slowest = self.pattern.signs[kink], [0.0, 0.0], 0.0
+        for side in (-1, 1):
+            self.pattern.signs[kink] = side
+            self.pattern.refresh()
+            found, velocity, _ = self._move(theta)
+            normal = self.pattern.normal(found, kink)
+            speeds[max(side, 0)] = float(normal @ velocity)
+            slowest = max(slowest, NO_SPEED * float(np.linalg.norm(normal) * np.linalg.norm(found.velocity)))
+        self.pattern.signs[kink] = sign
+        self.pattern.refresh()
+        return speeds[0], speeds[1], slowest
+
+    def _decide(self, theta: Array, kink: int, t: float) -> bool:
+        """Cross or hold a kink that is left the wrong way; False if that is only rounding."""
+        below, above, slowest = self._sides(theta, kink)
+        sign = int(self.pattern.signs[kink])
+        if -sign * (above if sign > 0 else below) <= slowest:
+            return False
+        if below > 0.0 > above:
+            self._change(kink, 0, Kind.PIN, t, below, above, below / (below - above))
+        else:
+            self._change(kink, -sign, Kind.CROSS, t, below, above)
+        return True
+
+    def _graze(self, theta: Array, kink: int, t: float, again: bool) -> None:
+        """Let a kink be passed at zero speed; if it has just been, hold it."""
+        below, above, _ = self._sides(theta, kink)
+        if again and below > above:
+            self._change(kink, 0, Kind.PIN, t, max(below, 0.0), min(above, 0.0), 0.5)
+        else:
+            self._change(kink, -int(self.pattern.signs[kink]), Kind.CROSS, t)
+
+    def _change(
+        self, kink: int, sign: int, kind: Kind, t: float, below: float = 0.0, above: float = 0.0, share: float = np.nan
+    ) -> None:
+        self.pattern.signs[kink] = sign
+        self.pattern.shares[kink] = 0.0 if np.isnan(share) else share
+        self.pattern.refresh()
+        neuron, sample = self.pattern.name(kink)
+        self.log.append((t, neuron, sample, kind, below, above, share))
+
+
+class DeepEngine(SmoothEngine):
+    """Smooth steps of a frozen pattern, cut at every event."""
+
+    name = "kink-exact"
+
+    def __init__(self, problem: Problem, rtol: float) -> None:
+        self.kinks = DeepKinks(problem, np.concatenate([layer.ravel() for layer in problem.weights]))
+        super().__init__(problem, self.kinks, rtol)
+
+    def _floor(self) -> float:
+        return 0.0  # no kink is in the way of a step
+
+    @property
+    def chattering(self) -> bool:
+        return self.stepper.step_size < SMALLEST_STEP * self.t
+
+    def attempt(self, t_end: float) -> bool:
+        if not super().attempt(t_end):
+            return False
+        self._cut = self.kinks.first_event(lambda t: self._at(t)[:-1], self.stepper.t_old, self.step_end)
+        return True
+
+    def _after_event(self, y: Array, t: float) -> Array:
+        return self.kinks.apply(y[:-1], t)
+
+    def commit(self) -> tuple[float, float]:
+        result = super().commit()
+        if len(self.kinks.held):
+            self.stepper.y[:-1] = self.kinks.onto_holds(self.stepper.y[:-1])
+        return result
+
+    def events(self) -> Events:
+        return Events.of_log(self.kinks.log)
