@@ -28,6 +28,8 @@ BEYOND = 1e-13  # likewise: further on the wrong side is beyond it
 NO_SPEED = 1e-12  # a velocity this small, relative to the largest possible, is rounding
 BEYOND_SHARE = 1e-10  # how far a share may leave [0, 1] by rounding
 HALVINGS = 40
+MOST_LANDINGS = 5
+LANDED = 1e-3  # an event this near the end of a step, as a share of it, is met exactly
 MOST_DECISIONS = 20  # for each kink that is touched at once
 MOST_AT_ONCE = 200  # events without any progress in time
 SMALLEST_STEP = 1e-14  # of the time reached
@@ -149,6 +151,8 @@ class DeepKinks:
             else:
                 return start
             start += gap
+        if margin(end) >= 0.0:  # a matter of rounding
+            return end
         return float(brentq(margin, start, end, xtol=4e-16 * max(end, 1e-300), rtol=1e-14, disp=False))
 
     def apply(self, theta: Array, t: float) -> Array:
@@ -253,9 +257,18 @@ class DeepEngine(SmoothEngine):
         return self.stepper.step_size < SMALLEST_STEP * self.t
 
     def attempt(self, t_end: float) -> bool:
+        """Try a step; if it meets an event, land on it, as within a step weights are less exact than at its ends."""
         if not super().attempt(t_end):
             return False
-        self._cut = self.kinks.first_event(lambda t: self._at(t)[:-1], self.stepper.t_old, self.step_end)
+        planned = self.stepper.step_size
+        for _ in range(MOST_LANDINGS):
+            start, end = self.stepper.t_old, self.stepper.t_old + self.stepper.h
+            self._cut = self.kinks.first_event(lambda t: self._at(t)[:-1], start, end)
+            if self._cut is None or self._cut == start or end - self._cut < LANDED * (end - start):
+                break
+            if not self.stepper.step(self._cut):
+                return False
+            self.stepper.step_size, self._dense_ready = planned, False
         return True
 
     def _after_event(self, y: Array, t: float) -> Array:

@@ -84,10 +84,12 @@ class DeepPattern:
     def refresh(self) -> None:
         """Take note that signs or shares were changed."""
         above = np.where(self.signs > 0, 1.0, np.where(self.signs < 0, 0.0, self.shares))
-        self.slopes = []
+        self.slopes: list[Array] = []  # sigma'(z), (samples, neurons) of every hidden layer
+        self.gains: list[Array] = []  # sigma(z)/z: held kinks have z = 0, whatever rounding has made of it
         for table in self.tables:
             shares = self._of_layer(above, table)[table.index]
             self.slopes.append(self.alpha + (1.0 - self.alpha) * np.where(table.signs[:, None] > 0, shares, 1.0 - shares))
+            self.gains.append(self.slopes[-1] * (self._of_layer(self.signs, table)[table.index] != 0))
 
     @staticmethod
     def _of_layer(values: NDArray[np.generic], table: LayerKinks) -> Array:
@@ -112,19 +114,19 @@ class DeepPattern:
         """z of every kink, and |w| |input| of its neuron, below which 1e-13 or so is rounding."""
         below, z, sizes = self.problem.x, [], []
         layers = unflatten(theta, self.shapes)
-        for layer, slopes in zip(layers[:-1], self.slopes, strict=True):
+        for layer, gains in zip(layers[:-1], self.gains, strict=True):
             z.append(below @ layer.T)
             sizes.append(np.outer(np.linalg.norm(below, axis=1), np.linalg.norm(layer, axis=1)))
-            below = slopes * z[-1]
+            below = gains * z[-1]
         return self._at_places(z), self._at_places(sizes)
 
     def run(self, theta: Array) -> Pass:
         """The field at theta with this pattern."""
         problem, layers = self.problem, unflatten(theta, self.shapes)
         below, z = [problem.x], []
-        for layer, slopes in zip(layers[:-1], self.slopes, strict=True):
+        for layer, gains in zip(layers[:-1], self.gains, strict=True):
             z.append(below[-1] @ layer.T)
-            below.append(slopes * z[-1])
+            below.append(gains * z[-1])
         f = below[-1] @ layers[-1][0]
         signal = np.asarray(problem.loss.pull(problem.y, f))[:, None] / len(f)
         velocity, signals = np.empty(self.size), list[Array]()
@@ -158,7 +160,7 @@ class DeepPattern:
         """dz/dt of every kink while the weights move with a flat velocity."""
         rising, moving = [], np.zeros_like(found.below[0])
         parts = unflatten(velocity, self.shapes)
-        for depth, slopes in enumerate(self.slopes):
+        for depth, gains in enumerate(self.gains):
             rising.append(found.below[depth] @ parts[depth].T + moving @ found.layers[depth].T)
-            moving = slopes * rising[-1]
+            moving = gains * rising[-1]
         return self._at_places(rising)
