@@ -29,6 +29,9 @@ class Events:
     are the speeds of n.w just below and above the kink, for a unit outgoing weight: of one sign for a crossing, pointing at
     each other for a hold. `multiplier` is the share in [0, 1] of the jump from below to above that is taken while held (nan elsewhere):
     samples along the line's normal count as active with that share, those against it with the rest.
+
+    In networks of three layers and more neurons are counted layer after layer, `line` is the first sample that has the kink, and
+    the velocities are those of the neuron's preactivation there.
     """
 
     time: Array = field(default_factory=lambda: np.empty(0))

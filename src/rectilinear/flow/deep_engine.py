@@ -22,13 +22,18 @@ from .smooth import SmoothEngine
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+Event = tuple[int, int]  # a kink, and 0 if it is met, +-1 if its hold ends to that side
+
 LOOKS = (0.5, 1.0)  # shares of a step at which signs are looked at
-ON_KINK = 1e-11  # |z| relative to |w| |input|: nearer is on the kink
+ON_KINK = 1e-11  # |z| relative to the size it could have: nearer is on the kink
 BEYOND = 1e-13  # likewise: further on the wrong side is beyond it
 NO_SPEED = 1e-12  # a velocity this small, relative to the largest possible, is rounding
 BEYOND_SHARE = 1e-10  # how far a share may leave [0, 1] by rounding
+SAME_NORMAL = 1e-6  # normals whose span is thinner than this, relative to its width, count as dependent
 HALVINGS = 40
+MOST_ROUNDS = 20
 MOST_LANDINGS = 5
+AHEAD = 5.0  # the step after an event is tried with at most this many times the one before it, as events come in crowds
 LANDED = 1e-3  # an event this near the end of a step, as a share of it, is met exactly
 MOST_DECISIONS = 20  # for each kink that is touched at once
 MOST_AT_ONCE = 200  # events without any progress in time
@@ -71,14 +76,13 @@ class DeepKinks:
         found = self.pattern.run(theta)
         if not len(self.held):
             return found, found.velocity, np.empty(0)
-        normals, inverse = self._normals(found)
-        missing = -inverse @ (normals @ found.velocity)
+        normals = self._normals(found)
+        missing = -np.asarray(np.linalg.lstsq(normals.T, found.velocity, rcond=SAME_NORMAL)[0], dtype=np.float64)
         return found, found.velocity + missing @ normals, missing
 
-    def _normals(self, found: Pass) -> tuple[Array, Array]:
-        """Normals (held, size) of the held kinks, and the inverse of their Gram matrix."""
-        normals = np.array([self.pattern.normal(found, k) for k in self.held])
-        return normals, np.linalg.pinv(normals @ normals.T, rcond=1e-12, hermitian=True)
+    def _normals(self, found: Pass) -> Array:
+        """Normals (held, size) of the held kinks."""
+        return np.array([self.pattern.normal(found, k) for k in self.held])
 
     def _find_shares(self, theta: Array, found: Pass, missing: Array) -> Array:
         """The shares of their jumps that hold the held kinks; infinite where a jump no longer attracts.
@@ -87,7 +91,7 @@ class DeepKinks:
         """
         held, pattern = self.held, self.pattern
         layers = np.array([pattern.place(k)[0] for k in held], dtype=np.intp)
-        shares = np.empty(len(held))
+        before, shares = pattern.shares.copy(), np.empty(len(held))
         for layer in np.unique(layers)[::-1]:
             these = np.flatnonzero(layers == layer)
             jumps = np.array([pattern.jump(found, k) for k in held[these]])
@@ -97,6 +101,8 @@ class DeepKinks:
                 pattern.shares[held[these]] = np.where(np.isfinite(shares[these]), shares[these], 0.0)
                 pattern.refresh()
                 found = pattern.run(theta)
+        pattern.shares = before
+        pattern.refresh()
         return shares
 
     def onto_holds(self, theta: Array) -> Array:
@@ -104,42 +110,69 @@ class DeepKinks:
         held = self.held
         if not len(held):
             return theta
-        normals, inverse = self._normals(self.pattern.run(theta))
-        return np.asarray(theta - inverse @ self.pattern.heights(theta)[0][held] @ normals)
+        normals, heights = self._normals(self.pattern.run(theta)), self.pattern.heights(theta)[0][held]
+        return np.asarray(theta - np.linalg.lstsq(normals, heights, rcond=SAME_NORMAL)[0])
 
-    def _margins(self, theta: Array) -> tuple[Array, Array]:
-        """What must stay above zero: each kink's z on its side, relative to its size, and shares from 0 and from 1 (held, 2)."""
+    def _heights(self, theta: Array) -> Array:
+        """Each kink's z on its side, relative to its size: what must stay above zero."""
         z, sizes = self.pattern.heights(theta)
-        heights = self.pattern.signs * z / np.maximum(sizes, 1e-300)
+        return np.asarray(self.pattern.signs * z / np.maximum(sizes, 1e-300))
+
+    def _margins(self, theta: Array) -> Array:
+        """How far shares are from 0 and from 1, (held, 2): what must stay above zero as well."""
+        if not len(self.held):
+            return np.empty((0, 2))
         found, _, missing = self._move(theta)
-        shares = self._find_shares(theta, found, missing) if len(missing) else missing
-        return heights, np.stack([shares, 1.0 - shares], axis=1)
+        shares = self._find_shares(theta, found, missing)
+        return np.where(np.isfinite(shares)[:, None], np.stack([shares, 1.0 - shares], axis=1), -1.0)
 
     def first_event(self, state_at: Callable[[float], Array], start: float, end: float) -> float | None:
         """When within a step the first kink is met or the first hold ends."""
         for look in LOOKS:
             t = start + look * (end - start)
-            heights, left = self._margins(state_at(t))
-            met, ended = np.flatnonzero(heights < -BEYOND), np.argwhere(~(left >= -BEYOND_SHARE))
-            if len(met) + len(ended):
+            beyond = self._beyond(state_at(t))
+            if beyond:
                 break
         else:
             return None
-        candidates = [(k, 0) for k in met.tolist()] + [(int(self.held[k]), 1 if side else -1) for k, side in ended.tolist()]
-        roots = [self._root(state_at, kink, side, start, t) for kink, side in candidates]
-        first = int(np.argmin(roots))
-        self._event = candidates[first]
-        return roots[first]
+        begins = state_at(start)
+        heights, margins = self._heights(begins), self._margins(begins)
+        for _ in range(MOST_ROUNDS):  # the one that seems the first, until no other is before it
+            ahead = {event: self._value(event, heights, margins) for event in beyond}
+            event = min(beyond, key=lambda event: ahead[event] / (ahead[event] - beyond[event]))
+            t = self._root(state_at, event, start, t)
+            beyond = {other: value for other, value in self._beyond(state_at(t)).items() if other != event}
+            if not beyond or t == start:
+                break
+        self._event = event
+        return t
 
-    def _root(self, state_at: Callable[[float], Array], kink: int, side: int, start: float, end: float) -> float:
-        """Where the kink is met (side 0) or its share leaves [0, 1] to the side; the start if it is beyond from there on."""
+    def _beyond(self, theta: Array) -> dict[Event, float]:
+        """The events that are already past, each with how far."""
+        heights, margins = self._heights(theta), self._margins(theta)
+        met = {(int(k), 0): float(heights[k]) for k in np.flatnonzero(heights < -BEYOND)}
+        ended = np.argwhere(margins < -BEYOND_SHARE)
+        return met | {(int(self.held[k]), 1 if side else -1): float(margins[k, side]) for k, side in ended}
+
+    def _value(self, event: Event, heights: Array, margins: Array) -> float:
+        kink, side = event
+        return float(heights[kink] if side == 0 else margins[np.searchsorted(self.held, kink), max(side, 0)])
+
+    def is_there(self, theta: Array) -> bool:
+        """Whether the event found last is met at theta, up to rounding."""
+        kink, side = self._event
+        if side == 0:
+            return bool(abs(self._heights(theta)[kink]) <= ON_KINK)
+        return abs(self._value(self._event, theta, self._margins(theta))) <= BEYOND_SHARE
+
+    def _root(self, state_at: Callable[[float], Array], event: Event, start: float, end: float) -> float:
+        """When the event is; the start if it is past from there on."""
 
         def margin(t: float) -> float:
-            heights, left = self._margins(state_at(t))
-            if side == 0:
-                return float(heights[kink])
-            found = float(left[np.searchsorted(self.held, kink), max(side, 0)])
-            return found if np.isfinite(found) else -1.0
+            theta = state_at(t)
+            return (
+                float(self._heights(theta)[event[0]]) if event[1] == 0 else self._value(event, theta, self._margins(theta))
+            )
 
         if margin(start) <= 0.0:  # it begins on the kink: has it been above in between?
             gap = end - start
@@ -175,7 +208,10 @@ class DeepKinks:
         return self.onto_holds(theta)
 
     def _settle(self, theta: Array, touching: Indices, t: float) -> None:
-        """Change signs, one kink at a time, until no kink that is touched is left the wrong way."""
+        """Change signs until no kink that is touched is left the wrong way: all at once if they can be passed together, or else
+        one at a time."""
+        if self._pass_together(theta, touching, t):
+            return
         for _ in range(MOST_DECISIONS * (len(touching) + 1)):
             found, velocity, missing = self._move(theta)
             if len(missing):
@@ -185,10 +221,37 @@ class DeepKinks:
                     kink, share = int(self.held[beyond[0]]), float(shares[beyond[0]])
                     self._change(kink, self._way_out(found, kink, share), Kind.RELEASE, t)
                     continue
+                self.pattern.shares[self.held] = shares
+                self.pattern.refresh()
             wrong = touching[self.pattern.signs[touching] * self.pattern.speeds(found, velocity)[touching] < 0.0]
             if not any(self._decide(theta, int(k), t) for k in wrong):
                 return
         raise FlowError(f"the kinks met at t = {t:g} could not be decided")
+
+    def _pass_together(self, theta: Array, touching: Indices, t: float) -> bool:
+        """Let all kinks that are touched be passed as the weights move now, if the weights then still move so."""
+        pattern, before = self.pattern, self.pattern.signs.copy()
+        free = touching[before[touching] != 0]
+        found, velocity, missing = self._move(theta)
+        for _ in pattern.tables:  # what a layer sees depends on the signs below it
+            speeds = pattern.speeds(found, velocity)
+            moving = free[np.abs(speeds[free]) > NO_SPEED * np.abs(speeds).max()]
+            pattern.signs[moving] = np.sign(speeds[moving])
+            pattern.refresh()
+        after, changed_velocity, changed_missing = self._move(theta)
+        then = pattern.speeds(after, changed_velocity)
+        shares = self._find_shares(theta, after, changed_missing) if len(missing) else missing
+        slowest = NO_SPEED * np.abs(then).max()
+        if np.all(pattern.signs[free] * then[free] >= -slowest) and np.all(np.abs(shares - 0.5) <= 0.5 + BEYOND_SHARE):
+            pattern.shares[self.held] = shares
+            for k in np.flatnonzero(pattern.signs != before):
+                below, above = (speeds[k], then[k]) if pattern.signs[k] > 0 else (then[k], speeds[k])
+                self._note(int(k), Kind.CROSS, t, float(below), float(above))
+            pattern.refresh()
+            return True
+        pattern.signs = before
+        pattern.refresh()
+        return False
 
     def _way_out(self, found: Pass, kink: int, share: float) -> int:
         """The side to which a hold with this share ends; with the field, where the kink no longer attracts."""
@@ -236,6 +299,9 @@ class DeepKinks:
         self.pattern.signs[kink] = sign
         self.pattern.shares[kink] = 0.0 if np.isnan(share) else share
         self.pattern.refresh()
+        self._note(kink, kind, t, below, above, share)
+
+    def _note(self, kink: int, kind: Kind, t: float, below: float, above: float, share: float = np.nan) -> None:
         neuron, sample = self.pattern.name(kink)
         self.log.append((t, neuron, sample, kind, below, above, share))
 
@@ -268,7 +334,10 @@ class DeepEngine(SmoothEngine):
                 break
             if not self.stepper.step(self._cut):
                 return False
-            self.stepper.step_size, self._dense_ready = planned, False
+            self.stepper.step_size, self._dense_ready = min(planned, AHEAD * self.stepper.h), False
+            if self.kinks.is_there(self.stepper.y_new[:-1]):
+                self._cut = self.stepper.t_old + self.stepper.h
+                break
         return True
 
     def _after_event(self, y: Array, t: float) -> Array:

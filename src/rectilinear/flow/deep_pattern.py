@@ -111,12 +111,14 @@ class DeepPattern:
         return neuron + sum(table.width for table in self.tables[:layer]), int(self.tables[layer].first[place])
 
     def heights(self, theta: Array) -> tuple[Array, Array]:
-        """z of every kink, and |w| |input| of its neuron, below which 1e-13 or so is rounding."""
+        """z of every kink, and the size that it could have: |w| times that of the inputs, if nothing cancelled."""
         below, z, sizes = self.problem.x, [], []
+        reach = np.linalg.norm(below, axis=1)
         layers = unflatten(theta, self.shapes)
         for layer, gains in zip(layers[:-1], self.gains, strict=True):
             z.append(below @ layer.T)
-            sizes.append(np.outer(np.linalg.norm(below, axis=1), np.linalg.norm(layer, axis=1)))
+            sizes.append(np.outer(reach, np.linalg.norm(layer, axis=1)))
+            reach = np.linalg.norm(sizes[-1], axis=1)
             below = gains * z[-1]
         return self._at_places(z), self._at_places(sizes)
 
@@ -135,7 +137,9 @@ class DeepPattern:
             if depth:
                 signals.insert(0, signal @ layers[depth])
                 signal = self.slopes[depth - 1] * signals[0]
-        objective = float(np.mean(problem.loss.value(problem.y, f))) + problem.l2 * self.network.penalty(layers)
+        objective = float(np.mean(problem.loss.value(problem.y, f)))
+        if problem.l2:
+            objective += problem.l2 * self.network.penalty(layers)
         return Pass(layers, below, z, signals, velocity * self._moving, objective)
 
     def normal(self, found: Pass, kink: int) -> Array:

@@ -15,6 +15,7 @@ from ..problem import Problem
 from ..trajectory import Status, Trajectory, check_times
 from .audit import audit_run
 from .decisions import Decisions, Start, first_start
+from .deep_engine import DeepEngine
 from .early import EarlyPhase
 from .field import Field, make_field, unflatten
 from .kink_engine import KinkEngine
@@ -27,10 +28,11 @@ Array = NDArray[np.float64]
 
 TIGHTEST, LOOSEST = 1e-13, 1e-2
 METHODS = ("kinks", "smooth")
-TWO_LAYER_RTOL = 1e-9
+LOCATED_RTOL = 1e-9
 UNRESOLVED_RTOL = 1e-6  # for more kinks than can be located one by one, where less would only cost steps
 DEEP_RTOL = 1e-5  # likewise for deeper networks
 FEW_SAMPLES = 150  # up to here a kink-exact step (cubic in the samples) is cheaper than what it saves
+FEW_PREACTIVATIONS = 2_000  # samples x hidden neurons, up to which a deep run may stop at every kink
 
 
 def simulate(
@@ -55,10 +57,11 @@ def simulate(
     steps or seconds is used up, or the user interrupts; the state at that moment is then the last one kept.
     `progress(fraction, note)` is called ten times a second.
 
-    `method` is "kinks" (every kink located and decided; two layers), "smooth" (explicit steps, only sliding is followed exactly) or
-    "auto": kinks up to 150 samples. Either is preceded by the exact early phase, unless `early_phase` is False, while outputs are
-    below a tenth of `rtol` of the labels. `rtol` is 1e-9 by default, 1e-6 for more samples than 150 of which not all have a mirror
-    image (kinks there are not located one by one), 1e-5 for three layers and more.
+    `method` is "kinks" (every kink located and decided), "smooth" (explicit steps; sliding is followed exactly in two layers) or
+    "auto": kinks up to 150 samples, and for three layers and more up to 2000 preactivations. In two layers either is preceded by
+    the exact early phase, unless `early_phase` is False, while outputs are below a tenth of `rtol` of the labels. `rtol` is 1e-9
+    by default; where kinks are not located one by one it is 1e-6, or 1e-5 for three layers and more (1e-9 still for two layers if
+    every sample has its mirror image).
 
     Classification (logistic or exponential loss, two layers) goes far beyond the range of floating-point numbers: instead of
     `times`, ask for t = 10^`log10_times` (up to 10^(2.6 10^8); -inf is the start), or go on `until="direction converges"`: until
@@ -102,10 +105,19 @@ def simulate(
 
 def _default_rtol(problem: Problem, method: str) -> float:
     if problem.network.layers > 2:
-        return DEEP_RTOL
+        return LOCATED_RTOL if _locates_kinks(problem, method) else DEEP_RTOL
     located = method == "kinks" or problem.data.samples <= FEW_SAMPLES
     mirrored = not problem.network.bias and not len(problem.data.mirror_pairs[1])
-    return TWO_LAYER_RTOL if located or mirrored or problem.network.alpha == 1.0 else UNRESOLVED_RTOL
+    return LOCATED_RTOL if located or mirrored or problem.network.alpha == 1.0 else UNRESOLVED_RTOL
+
+
+def _locates_kinks(problem: Problem, method: str) -> bool:
+    """Whether every kink is located: if asked for, or where there are few."""
+    network, samples = problem.network, problem.data.samples
+    if network.layers > 2 and network.alpha == 1.0:
+        return False  # there are none
+    few = samples <= FEW_SAMPLES and (network.layers == 2 or samples * sum(network.widths) <= FEW_PREACTIVATIONS)
+    return method == "kinks" or (method == "auto" and few)
 
 
 def resume(run: Trajectory, times: ArrayLike, **options: Any) -> Trajectory:
@@ -271,11 +283,8 @@ class Phases:
         self.past: dict[str, int] = {}
         self.current: Engine
         if problem.network.layers > 2:
-            if method == "kinks":
-                raise InputError(
-                    f"method 'kinks' needs a two-layer network, found {problem.network.layers} layers; use 'smooth'."
-                )
-            self.current = SmoothEngine(problem, field, rtol)
+            located = _locates_kinks(problem, method)
+            self.current = DeepEngine(problem, rtol) if located else SmoothEngine(problem, field, rtol)
             return
         self.decisions = Decisions(Kinks(problem))
         start = first_start(problem, self.decisions)
@@ -284,8 +293,7 @@ class Phases:
 
     def _main(self, start: Start) -> Engine:
         """Kink-exact where the samples are few, smooth stepping for many."""
-        few = self.problem.data.samples <= FEW_SAMPLES
-        if self.method == "kinks" or (self.method == "auto" and few):
+        if _locates_kinks(self.problem, self.method):
             return KinkEngine(self.problem, self.rtol, self.decisions, start)
         return SmoothEngine(self.problem, self.field, self.rtol, self.decisions, start)
 
@@ -325,4 +333,6 @@ class Phases:
         return np.array(self.current.groups_over_time) if isinstance(self.current, KinkEngine) else None
 
     def events(self) -> Events | None:
+        if isinstance(self.current, DeepEngine):
+            return self.current.events()
         return None if self.problem.network.layers > 2 else self.decisions.events()

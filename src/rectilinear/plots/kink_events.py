@@ -24,7 +24,7 @@ def kink_events(run: Trajectory) -> Figure:
     events = run.events
     if events is None:
         raise InputError(
-            f"kink_events needs a run whose kinks were followed (two layers), found {run.provenance.get('method', 'none')!r}."
+            f"kink_events needs a run whose kinks were followed, found {run.provenance.get('method', 'none')!r}."
         )
     neurons = np.unique(events.neuron)
     row = {int(h): k for k, h in enumerate(neurons)}
