@@ -25,8 +25,8 @@ Indices = NDArray[np.intp]
 Event = tuple[int, int]  # a kink, and 0 if it is met, +-1 if its hold ends to that side
 
 LOOKS = (0.5, 1.0)  # shares of a step at which signs are looked at
-ON_KINK = 1e-11  # |z| relative to the size it could have: nearer is on the kink
-BEYOND = 1e-13  # likewise: further on the wrong side is beyond it
+ON_KINK = 1e-13  # |z| relative to the size it could have: nearer is on the kink
+BEYOND = 1e-14  # likewise: further on the wrong side is beyond it
 NO_SPEED = 1e-12  # a velocity this small, relative to the largest possible, is rounding
 BEYOND_SHARE = 1e-10  # how far a share may leave [0, 1] by rounding
 SAME_NORMAL = 1e-6  # normals whose span is thinner than this, relative to its width, count as dependent
@@ -34,6 +34,7 @@ HALVINGS = 40
 MOST_ROUNDS = 20
 MOST_LANDINGS = 5
 AHEAD = 5.0  # the step after an event is tried with at most this many times the one before it, as events come in crowds
+SOON = 1e-10  # of the step: events this near in time are one
 LANDED = 1e-3  # an event this near the end of a step, as a share of it, is met exactly
 MOST_DECISIONS = 20  # for each kink that is touched at once
 MOST_AT_ONCE = 200  # events without any progress in time
@@ -138,7 +139,7 @@ class DeepKinks:
         begins = state_at(start)
         heights, margins = self._heights(begins), self._margins(begins)
         for _ in range(MOST_ROUNDS):  # the one that seems the first, until no other is before it
-            ahead = {event: self._value(event, heights, margins) for event in beyond}
+            ahead = {event: max(self._value(event, heights, margins), 0.0) for event in beyond}
             event = min(beyond, key=lambda event: ahead[event] / (ahead[event] - beyond[event]))
             t = self._root(state_at, event, start, t)
             beyond = {other: value for other, value in self._beyond(state_at(t)).items() if other != event}
@@ -158,12 +159,15 @@ class DeepKinks:
         kink, side = event
         return float(heights[kink] if side == 0 else margins[np.searchsorted(self.held, kink), max(side, 0)])
 
-    def is_there(self, theta: Array) -> bool:
-        """Whether the event found last is met at theta, up to rounding."""
+    def time_left(self, theta: Array) -> float:
+        """How long at the present speed to the event found last; infinite if that cannot be said."""
         kink, side = self._event
-        if side == 0:
-            return bool(abs(self._heights(theta)[kink]) <= ON_KINK)
-        return abs(self._value(self._event, theta, self._margins(theta))) <= BEYOND_SHARE
+        if side:
+            is_there = abs(self._value(self._event, theta, self._margins(theta))) <= BEYOND_SHARE
+            return 0.0 if is_there else np.inf
+        found, velocity, _ = self._move(theta)
+        z, speed = self.pattern.heights(theta)[0][kink], self.pattern.speeds(found, velocity)[kink]
+        return float(-z / speed) if speed * self.pattern.signs[kink] < 0.0 else np.inf
 
     def _root(self, state_at: Callable[[float], Array], event: Event, start: float, end: float) -> float:
         """When the event is; the start if it is past from there on."""
@@ -188,8 +192,8 @@ class DeepKinks:
             return end
         return float(brentq(margin, start, end, xtol=4e-16 * max(end, 1e-300), rtol=1e-14, disp=False))
 
-    def apply(self, theta: Array, t: float) -> Array:
-        """Decide the event found last at time t; the weights as they go on."""
+    def apply(self, theta: Array, t: float, soon: float) -> Array:
+        """Decide the event found last at time t; the weights as they go on. Kinks met within the time `soon` are decided too."""
         kink, side = self._event
         last, times, before = self._decided
         self._decided = (t, times + 1 if t == last else 0, kink)
@@ -199,7 +203,9 @@ class DeepKinks:
         signs = self.pattern.signs.copy()
         if side:
             self._change(kink, side, Kind.RELEASE, t)
-        touching = np.flatnonzero((np.abs(z) <= ON_KINK * sizes) | (self.pattern.signs == 0))
+        found, velocity, _ = self._move(theta)
+        near = np.maximum(ON_KINK * sizes, soon * np.abs(self.pattern.speeds(found, velocity)))
+        touching = np.flatnonzero((np.abs(z) <= near) | (self.pattern.signs == 0))
         self._settle(theta, np.union1d(touching, [kink]), t)
         if np.array_equal(
             signs, self.pattern.signs
@@ -286,12 +292,13 @@ class DeepKinks:
         return True
 
     def _graze(self, theta: Array, kink: int, t: float, again: bool) -> None:
-        """Let a kink be passed at zero speed; if it has just been, hold it."""
-        below, above, _ = self._sides(theta, kink)
-        if again and below > above:
-            self._change(kink, 0, Kind.PIN, t, max(below, 0.0), min(above, 0.0), 0.5)
+        """A kink is gone beyond although the velocity there is zero: hold it if the other side pushes back, or else let it be passed."""
+        below, above, slowest = self._sides(theta, kink)
+        sign = int(self.pattern.signs[kink])
+        if sign * (below if sign > 0 else above) > slowest or (again and below > above):
+            self._change(kink, 0, Kind.PIN, t, max(below, 0.0), min(above, 0.0), 0.5 * (1 + sign))
         else:
-            self._change(kink, -int(self.pattern.signs[kink]), Kind.CROSS, t)
+            self._change(kink, -sign, Kind.CROSS, t)
 
     def _change(
         self, kink: int, sign: int, kind: Kind, t: float, below: float = 0.0, above: float = 0.0, share: float = np.nan
@@ -303,7 +310,7 @@ class DeepKinks:
 
     def _note(self, kink: int, kind: Kind, t: float, below: float, above: float, share: float = np.nan) -> None:
         neuron, sample = self.pattern.name(kink)
-        self.log.append((t, neuron, sample, kind, below, above, share))
+        self.log.append((float(t), neuron, sample, kind, below, above, share))
 
 
 class DeepEngine(SmoothEngine):
@@ -326,22 +333,24 @@ class DeepEngine(SmoothEngine):
         """Try a step; if it meets an event, land on it, as within a step weights are less exact than at its ends."""
         if not super().attempt(t_end):
             return False
-        planned = self.stepper.step_size
+        planned, left = self.stepper.step_size, np.inf
         for _ in range(MOST_LANDINGS):
             start, end = self.stepper.t_old, self.stepper.t_old + self.stepper.h
             self._cut = self.kinks.first_event(lambda t: self._at(t)[:-1], start, end)
-            if self._cut is None or self._cut == start or end - self._cut < LANDED * (end - start):
+            is_exact = self._cut is not None and (self._cut == start or end - self._cut < LANDED * self.stepper.h)
+            if is_exact or (self._cut is None and not np.isfinite(left)):
                 break
-            if not self.stepper.step(self._cut):
+            if not self.stepper.step(end + left if self._cut is None else self._cut):
                 return False
             self.stepper.step_size, self._dense_ready = min(planned, AHEAD * self.stepper.h), False
-            if self.kinks.is_there(self.stepper.y_new[:-1]):
+            left = self.kinks.time_left(self.stepper.y_new[:-1])
+            if abs(left) <= SOON * self.stepper.h:
                 self._cut = self.stepper.t_old + self.stepper.h
                 break
         return True
 
     def _after_event(self, y: Array, t: float) -> Array:
-        return self.kinks.apply(y[:-1], t)
+        return self.kinks.apply(y[:-1], t, SOON * self.stepper.h)
 
     def commit(self) -> tuple[float, float]:
         result = super().commit()
