@@ -1,316 +1,27 @@
 """Kink-exact flow of networks of three layers and more, for few samples and neurons.
 
-Between events the pattern of signs is frozen and steps are those of the smooth method, without any kink in their way. A step is cut where
-a preactivation first changes its sign; both one-sided velocities then decide: cross, or hold. Held kinks are projected out of
-the field (its jump is along their normals), until their share of the jump leaves [0, 1].
+Between events the pattern of signs is frozen, so that no kink is in the way of a step; steps are those of the smooth method, cut
+where a preactivation first changes its sign or a hold ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
-from ..errors import FlowError
-from ..events import Events, Kind
+from ..events import Events
 from ..problem import Problem
-from .deep_pattern import DeepPattern, Pass
+from .deep_kinks import DeepKinks
+from .field import flatten
 from .smooth import SmoothEngine
 
 Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
-Event = tuple[int, int]  # a kink, and 0 if it is met, +-1 if its hold ends to that side
-
-LOOKS = (0.5, 1.0)  # shares of a step at which signs are looked at
-ON_KINK = 1e-13  # |z| relative to the size it could have: nearer is on the kink
-BEYOND = 1e-14  # likewise: further on the wrong side is beyond it
-NO_SPEED = 1e-12  # a velocity this small, relative to the largest possible, is rounding
-BEYOND_SHARE = 1e-10  # how far a share may leave [0, 1] by rounding
-SAME_NORMAL = 1e-6  # normals whose span is thinner than this, relative to its width, count as dependent
-HALVINGS = 40
-MOST_ROUNDS = 20
 MOST_LANDINGS = 5
-AHEAD = 5.0  # the step after an event is tried with at most this many times the one before it, as events come in crowds
+AHEAD = 5.0  # after an event a step is tried with at most this many times the one before it, as events come in crowds
 SOON = 1e-10  # of the step: events this near in time are one
 LANDED = 1e-3  # an event this near the end of a step, as a share of it, is met exactly
-MOST_DECISIONS = 20  # for each kink that is touched at once
-MOST_AT_ONCE = 200  # events without any progress in time
 SMALLEST_STEP = 1e-14  # of the time reached
-
-
-class DeepKinks:
-    """The field with holds, and the decisions at kinks."""
-
-    def __init__(self, problem: Problem, theta: Array) -> None:
-        self.pattern = DeepPattern(problem)
-        self.log: list[tuple[float, int, int, Kind, float, float, float]] = []
-        self.size = self.pattern.size
-        self._problem, self._event, self._decided = problem, (-1, 0), (-1.0, 0, -1)
-        self._start(theta)
-
-    def _start(self, theta: Array) -> None:
-        """Signs layer by layer, as those below decide what a layer sees; neurons on kinks begin as inactive and are then decided."""
-        for _ in self.pattern.tables:
-            z, sizes = self.pattern.heights(theta)
-            self.pattern.signs = np.where(z > ON_KINK * sizes, 1, -1).astype(np.int8)
-            self.pattern.refresh()
-        z, sizes = self.pattern.heights(theta)
-        self._settle(theta, np.flatnonzero(np.abs(z) <= ON_KINK * sizes), 0.0)
-
-    @property
-    def held(self) -> Indices:
-        return np.flatnonzero(self.pattern.signs == 0)
-
-    def velocity(self, theta: Array, out: Array) -> float:
-        """Write the velocity of the flow to `out` and return the objective."""
-        found, out[:], _ = self._move(theta)
-        return found.objective
-
-    def _move(self, theta: Array) -> tuple[Pass, Array, Array]:
-        """The pass at theta, the field with held kinks projected out, and how much of their normals that takes (as `held`).
-
-        Shares make no difference to it: what a held kink contributes is in the span of the normals, whatever they are.
-        """
-        found = self.pattern.run(theta)
-        if not len(self.held):
-            return found, found.velocity, np.empty(0)
-        normals = self._normals(found)
-        missing = -np.asarray(np.linalg.lstsq(normals.T, found.velocity, rcond=SAME_NORMAL)[0], dtype=np.float64)
-        return found, found.velocity + missing @ normals, missing
-
-    def _normals(self, found: Pass) -> Array:
-        """Normals (held, size) of the held kinks."""
-        return np.array([self.pattern.normal(found, k) for k in self.held])
-
-    def _find_shares(self, theta: Array, found: Pass, missing: Array) -> Array:
-        """The shares of their jumps that hold the held kinks; infinite where a jump no longer attracts.
-
-        From the last layer down, as what comes back to a layer depends on the shares above it.
-        """
-        held, pattern = self.held, self.pattern
-        layers = np.array([pattern.place(k)[0] for k in held], dtype=np.intp)
-        before, shares = pattern.shares.copy(), np.empty(len(held))
-        for layer in np.unique(layers)[::-1]:
-            these = np.flatnonzero(layers == layer)
-            jumps = np.array([pattern.jump(found, k) for k in held[these]])
-            with np.errstate(divide="ignore", invalid="ignore"):
-                shares[these] = np.where(jumps < 0.0, pattern.shares[held[these]] + missing[these] / jumps, np.inf)
-            if layer > layers.min():
-                pattern.shares[held[these]] = np.where(np.isfinite(shares[these]), shares[these], 0.0)
-                pattern.refresh()
-                found = pattern.run(theta)
-        pattern.shares = before
-        pattern.refresh()
-        return shares
-
-    def onto_holds(self, theta: Array) -> Array:
-        """theta with the small heights that steps leave over held kinks removed."""
-        held = self.held
-        if not len(held):
-            return theta
-        normals, heights = self._normals(self.pattern.run(theta)), self.pattern.heights(theta)[0][held]
-        return np.asarray(theta - np.linalg.lstsq(normals, heights, rcond=SAME_NORMAL)[0])
-
-    def _heights(self, theta: Array) -> Array:
-        """Each kink's z on its side, relative to its size: what must stay above zero."""
-        z, sizes = self.pattern.heights(theta)
-        return np.asarray(self.pattern.signs * z / np.maximum(sizes, 1e-300))
-
-    def _margins(self, theta: Array) -> Array:
-        """How far shares are from 0 and from 1, (held, 2): what must stay above zero as well."""
-        if not len(self.held):
-            return np.empty((0, 2))
-        found, _, missing = self._move(theta)
-        shares = self._find_shares(theta, found, missing)
-        return np.where(np.isfinite(shares)[:, None], np.stack([shares, 1.0 - shares], axis=1), -1.0)
-
-    def first_event(self, state_at: Callable[[float], Array], start: float, end: float) -> float | None:
-        """When within a step the first kink is met or the first hold ends."""
-        for look in LOOKS:
-            t = start + look * (end - start)
-            beyond = self._beyond(state_at(t))
-            if beyond:
-                break
-        else:
-            return None
-        begins = state_at(start)
-        heights, margins = self._heights(begins), self._margins(begins)
-        for _ in range(MOST_ROUNDS):  # the one that seems the first, until no other is before it
-            ahead = {event: max(self._value(event, heights, margins), 0.0) for event in beyond}
-            event = min(beyond, key=lambda event: ahead[event] / (ahead[event] - beyond[event]))
-            t = self._root(state_at, event, start, t)
-            beyond = {other: value for other, value in self._beyond(state_at(t)).items() if other != event}
-            if not beyond or t == start:
-                break
-        self._event = event
-        return t
-
-    def _beyond(self, theta: Array) -> dict[Event, float]:
-        """The events that are already past, each with how far."""
-        heights, margins = self._heights(theta), self._margins(theta)
-        met = {(int(k), 0): float(heights[k]) for k in np.flatnonzero(heights < -BEYOND)}
-        ended = np.argwhere(margins < -BEYOND_SHARE)
-        return met | {(int(self.held[k]), 1 if side else -1): float(margins[k, side]) for k, side in ended}
-
-    def _value(self, event: Event, heights: Array, margins: Array) -> float:
-        kink, side = event
-        return float(heights[kink] if side == 0 else margins[np.searchsorted(self.held, kink), max(side, 0)])
-
-    def time_left(self, theta: Array) -> float:
-        """How long at the present speed to the event found last; infinite if that cannot be said."""
-        kink, side = self._event
-        if side:
-            is_there = abs(self._value(self._event, theta, self._margins(theta))) <= BEYOND_SHARE
-            return 0.0 if is_there else np.inf
-        found, velocity, _ = self._move(theta)
-        z, speed = self.pattern.heights(theta)[0][kink], self.pattern.speeds(found, velocity)[kink]
-        return float(-z / speed) if speed * self.pattern.signs[kink] < 0.0 else np.inf
-
-    def _root(self, state_at: Callable[[float], Array], event: Event, start: float, end: float) -> float:
-        """When the event is; the start if it is past from there on."""
-
-        def margin(t: float) -> float:
-            theta = state_at(t)
-            return (
-                float(self._heights(theta)[event[0]]) if event[1] == 0 else self._value(event, theta, self._margins(theta))
-            )
-
-        if margin(start) <= 0.0:  # it begins on the kink: has it been above in between?
-            gap = end - start
-            for _ in range(HALVINGS):
-                gap *= 0.5
-                if margin(start + gap) > 0.0:
-                    break
-                end = start + gap
-            else:
-                return start
-            start += gap
-        if margin(end) >= 0.0:  # a matter of rounding
-            return end
-        return float(brentq(margin, start, end, xtol=4e-16 * max(end, 1e-300), rtol=1e-14, disp=False))
-
-    def apply(self, theta: Array, t: float, soon: float) -> Array:
-        """Decide the event found last at time t; the weights as they go on. Kinks met within the time `soon` are decided too."""
-        kink, side = self._event
-        last, times, before = self._decided
-        self._decided = (t, times + 1 if t == last else 0, kink)
-        if times > MOST_AT_ONCE and t == last:
-            raise FlowError(f"events at t = {t:g} do not end")
-        z, sizes = self.pattern.heights(theta)
-        signs = self.pattern.signs.copy()
-        if side:
-            self._change(kink, side, Kind.RELEASE, t)
-        found, velocity, _ = self._move(theta)
-        near = np.maximum(ON_KINK * sizes, soon * np.abs(self.pattern.speeds(found, velocity)))
-        touching = np.flatnonzero((np.abs(z) <= near) | (self.pattern.signs == 0))
-        self._settle(theta, np.union1d(touching, [kink]), t)
-        if np.array_equal(
-            signs, self.pattern.signs
-        ):  # it goes beyond a kink although its velocity there is zero up to rounding
-            self._graze(theta, kink, t, again=before == kink and t == last)
-        return self.onto_holds(theta)
-
-    def _settle(self, theta: Array, touching: Indices, t: float) -> None:
-        """Change signs until no kink that is touched is left the wrong way: all at once if they can be passed together, or else
-        one at a time."""
-        if self._pass_together(theta, touching, t):
-            return
-        for _ in range(MOST_DECISIONS * (len(touching) + 1)):
-            found, velocity, missing = self._move(theta)
-            if len(missing):
-                shares = self._find_shares(theta, found, missing)
-                beyond = np.flatnonzero((shares < -BEYOND_SHARE) | ~(shares <= 1.0 + BEYOND_SHARE))
-                if len(beyond):
-                    kink, share = int(self.held[beyond[0]]), float(shares[beyond[0]])
-                    self._change(kink, self._way_out(found, kink, share), Kind.RELEASE, t)
-                    continue
-                self.pattern.shares[self.held] = shares
-                self.pattern.refresh()
-            wrong = touching[self.pattern.signs[touching] * self.pattern.speeds(found, velocity)[touching] < 0.0]
-            if not any(self._decide(theta, int(k), t) for k in wrong):
-                return
-        raise FlowError(f"the kinks met at t = {t:g} could not be decided")
-
-    def _pass_together(self, theta: Array, touching: Indices, t: float) -> bool:
-        """Let all kinks that are touched be passed as the weights move now, if the weights then still move so."""
-        pattern, before = self.pattern, self.pattern.signs.copy()
-        free = touching[before[touching] != 0]
-        found, velocity, missing = self._move(theta)
-        for _ in pattern.tables:  # what a layer sees depends on the signs below it
-            speeds = pattern.speeds(found, velocity)
-            moving = free[np.abs(speeds[free]) > NO_SPEED * np.abs(speeds).max()]
-            pattern.signs[moving] = np.sign(speeds[moving])
-            pattern.refresh()
-        after, changed_velocity, changed_missing = self._move(theta)
-        then = pattern.speeds(after, changed_velocity)
-        shares = self._find_shares(theta, after, changed_missing) if len(missing) else missing
-        slowest = NO_SPEED * np.abs(then).max()
-        if np.all(pattern.signs[free] * then[free] >= -slowest) and np.all(np.abs(shares - 0.5) <= 0.5 + BEYOND_SHARE):
-            pattern.shares[self.held] = shares
-            for k in np.flatnonzero(pattern.signs != before):
-                below, above = (speeds[k], then[k]) if pattern.signs[k] > 0 else (then[k], speeds[k])
-                self._note(int(k), Kind.CROSS, t, float(below), float(above))
-            pattern.refresh()
-            return True
-        pattern.signs = before
-        pattern.refresh()
-        return False
-
-    def _way_out(self, found: Pass, kink: int, share: float) -> int:
-        """The side to which a hold with this share ends; with the field, where the kink no longer attracts."""
-        if np.isfinite(share):
-            return 1 if share > 1.0 else -1
-        return 1 if float(self.pattern.normal(found, kink) @ found.velocity) > 0.0 else -1
-
-    def _sides(self, theta: Array, kink: int) -> tuple[float, float, float]:
-        """dz/dt below and above a free kink, and what is rounding in them."""
-        sign, speeds, slowest = self.pattern.signs[kink], [0.0, 0.0], 0.0
-        for side in (-1, 1):
-            self.pattern.signs[kink] = side
-            self.pattern.refresh()
-            found, velocity, _ = self._move(theta)
-            normal = self.pattern.normal(found, kink)
-            speeds[max(side, 0)] = float(normal @ velocity)
-            slowest = max(slowest, NO_SPEED * float(np.linalg.norm(normal) * np.linalg.norm(found.velocity)))
-        self.pattern.signs[kink] = sign
-        self.pattern.refresh()
-        return speeds[0], speeds[1], slowest
-
-    def _decide(self, theta: Array, kink: int, t: float) -> bool:
-        """Cross or hold a kink that is left the wrong way; False if that is only rounding."""
-        below, above, slowest = self._sides(theta, kink)
-        sign = int(self.pattern.signs[kink])
-        if -sign * (above if sign > 0 else below) <= slowest:
-            return False
-        if below > 0.0 > above:
-            self._change(kink, 0, Kind.PIN, t, below, above, below / (below - above))
-        else:
-            self._change(kink, -sign, Kind.CROSS, t, below, above)
-        return True
-
-    def _graze(self, theta: Array, kink: int, t: float, again: bool) -> None:
-        """A kink is gone beyond although the velocity there is zero: hold it if the other side pushes back, or else let it be passed."""
-        below, above, slowest = self._sides(theta, kink)
-        sign = int(self.pattern.signs[kink])
-        if sign * (below if sign > 0 else above) > slowest or (again and below > above):
-            self._change(kink, 0, Kind.PIN, t, max(below, 0.0), min(above, 0.0), 0.5 * (1 + sign))
-        else:
-            self._change(kink, -sign, Kind.CROSS, t)
-
-    def _change(
-        self, kink: int, sign: int, kind: Kind, t: float, below: float = 0.0, above: float = 0.0, share: float = np.nan
-    ) -> None:
-        self.pattern.signs[kink] = sign
-        self.pattern.shares[kink] = 0.0 if np.isnan(share) else share
-        self.pattern.refresh()
-        self._note(kink, kind, t, below, above, share)
-
-    def _note(self, kink: int, kind: Kind, t: float, below: float, above: float, share: float = np.nan) -> None:
-        neuron, sample = self.pattern.name(kink)
-        self.log.append((float(t), neuron, sample, kind, below, above, share))
 
 
 class DeepEngine(SmoothEngine):
@@ -319,7 +30,7 @@ class DeepEngine(SmoothEngine):
     name = "kink-exact"
 
     def __init__(self, problem: Problem, rtol: float) -> None:
-        self.kinks = DeepKinks(problem, np.concatenate([layer.ravel() for layer in problem.weights]))
+        self.kinks = DeepKinks(problem, flatten(problem.weights))
         super().__init__(problem, self.kinks, rtol)
 
     def _floor(self) -> float:
@@ -338,7 +49,7 @@ class DeepEngine(SmoothEngine):
             start, end = self.stepper.t_old, self.stepper.t_old + self.stepper.h
             self._cut = self.kinks.first_event(lambda t: self._at(t)[:-1], start, end)
             is_exact = self._cut is not None and (self._cut == start or end - self._cut < LANDED * self.stepper.h)
-            if is_exact or (self._cut is None and not np.isfinite(left)):
+            if is_exact or (self._cut is None and not abs(left) < LANDED * self.stepper.h):
                 break
             if not self.stepper.step(end + left if self._cut is None else self._cut):
                 return False
