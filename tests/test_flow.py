@@ -60,12 +60,6 @@ def test_simulate_refuses(options, sentence):
     assert str(refusal.value) == sentence
 
 
-def test_kinks_are_followed_in_two_layers_only():
-    with pytest.raises(rl.InputError) as refusal:
-        rl.simulate(deep(), [1.0], method="kinks")
-    assert str(refusal.value) == "method 'kinks' needs a two-layer network, found 3 layers; use 'smooth'."
-
-
 @pytest.mark.parametrize("size", [1e-60, 1e50])
 def test_data_whose_powers_are_no_numbers_is_refused(size):
     rng = np.random.default_rng(0)
@@ -303,7 +297,7 @@ def test_events_of_a_run_survive_saving(tmp_path):
 
 def test_auto_follows_kinks_for_few_samples_and_steps_smoothly_for_many(monkeypatch):
     assert rl.simulate(six_points(), [0.1]).provenance["method"] == "kink-exact"
-    assert rl.simulate(deep(), [0.1]).provenance["method"] == "smooth"
+    assert rl.simulate(deep(), [0.1]).provenance["method"] == "kink-exact"
     monkeypatch.setattr(import_module("rectilinear.flow.simulate"), "FEW_SAMPLES", 5)
     assert rl.simulate(six_points(), [0.1]).provenance["method"] == "smooth"
     assert rl.simulate(six_points(), [0.1], method="kinks").provenance["method"] == "kink-exact"
@@ -315,16 +309,19 @@ def test_auto_follows_kinks_for_few_samples_and_steps_smoothly_for_many(monkeypa
 @pytest.mark.parametrize("setting", [{}, {"alpha": 0.3}, {"bias": True}, {"trainable": (True, False, True)}])
 def test_deep_runs_agree_with_fine_descent_and_conserve_balance(setting):
     problem = deep(**setting)
-    run = rl.simulate(problem, [0.5, 1.0])
     fine = rl.descend(problem, 1e-3, 1000, record_every=500)
-    for layer, other in zip(run.weights, fine.weights, strict=True):
-        np.testing.assert_allclose(layer, other[1:], rtol=0, atol=5e-3 * np.abs(other).max())
-    assert run.audit.loss_rise == 0.0
-    assert run.audit.balance_drift is None or run.audit.balance_drift < 1e-4  # rtol is 1e-5
+    exact, smooth = (rl.simulate(problem, [0.5, 1.0], method=method) for method in ("kinks", "smooth"))
+    for run in (exact, smooth):
+        for layer, other in zip(run.weights, fine.weights, strict=True):
+            np.testing.assert_allclose(layer, other[1:], rtol=0, atol=5e-3 * np.abs(other).max())
+        assert run.audit.loss_rise == 0.0
+    assert smooth.audit.balance_drift is None or smooth.audit.balance_drift < 1e-4  # rtol is 1e-5
     assert (
-        run.audit.energy_residual < 1e-2
+        smooth.audit.energy_residual < 1e-2
     )  # where neurons slide, the gradient on either side exceeds the speed of the slide
-    assert run.events is None
+    assert smooth.events is None
+    assert exact.audit.balance_drift is None or exact.audit.balance_drift < 1e-8
+    assert exact.audit.energy_residual < 1e-8
 
 
 def test_deep_linear_network_follows_its_scalar_equation():
