@@ -238,7 +238,7 @@ def test_events_without_end_are_an_error():
 
 def test_deep_events_are_drawn():
     run = rl.simulate(sliding_problem(), [0.0, 20.0])
-    top, _ = rl.plots.kink_events(run).axes
+    (top,) = rl.plots.kink_events(run).axes
     assert sum(len(marks.get_offsets()) for marks in top.collections) == len(run.events)
     assert "cross" in repr(run)
 

@@ -20,7 +20,7 @@ AT_LEAST = 1e-3  # where a logarithmic time axis begins, at the latest
 
 @style.paper
 def kink_events(run: Trajectory) -> Figure:
-    """One row a neuron that met a kink: its events as marks, the times it slides along a kink as bars; below, the pattern groups."""
+    """One row a neuron that met a kink: its events as marks, the times it slides as bars; below, the pattern groups, if any."""
     events = run.events
     if events is None:
         raise InputError(
@@ -29,7 +29,10 @@ def kink_events(run: Trajectory) -> Figure:
     neurons = np.unique(events.neuron)
     row = {int(h): k for k, h in enumerate(neurons)}
     end = float(run.times[-1])
-    figure, (top, bottom) = style.panels(6.4, 4.6, rows=2, sharex=True, height_ratios=[3, 1])
+    grouped = run.group_counts is not None
+    figure, (top, *below) = (
+        style.panels(6.4, 4.6, rows=2, sharex=True, height_ratios=[3, 1]) if grouped else style.panels(6.4, 3.6)
+    )
     for h, stretches in enumerate(events.held(int(neurons.max(initial=-1)) + 1)):
         for since, until, _ in stretches:
             top.plot([max(since, AT_LEAST), min(until, end)], [row[h]] * 2, color=style.colour(4), linewidth=2.5, zorder=1)
@@ -46,9 +49,10 @@ def kink_events(run: Trajectory) -> Figure:
     style.legend_beside(top)
     if run.group_counts is not None:
         changes = np.concatenate([run.group_counts, [[end, run.group_counts[-1, 1]]]])
-        bottom.step(np.maximum(changes[:, 0], AT_LEAST), changes[:, 1], where="post", color=style.colour(0))
-    bottom.set_ylabel("groups")
-    bottom.set_ylim(bottom=0)
-    bottom.set_xscale("log")
-    bottom.set_xlabel(style.TIME)
+        below[0].step(np.maximum(changes[:, 0], AT_LEAST), changes[:, 1], where="post", color=style.colour(0))
+        below[0].set_ylabel("groups")
+        below[0].set_ylim(bottom=0)
+    last = below[0] if below else top
+    last.set_xscale("log")
+    last.set_xlabel(style.TIME)
     return figure
