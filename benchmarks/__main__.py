@@ -1,4 +1,4 @@
-"""`python -m benchmarks [figure_1] [field] [kinks] [stalls] [diagnose]`: the named benchmarks, or all of them."""
+"""`python -m benchmarks [figure_1] [field] [kinks] [stalls] [deep] [diagnose]`: the named benchmarks, or all of them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,21 @@ from pathlib import Path
 
 import click
 
-NAMES = ("figure_1", "field", "kinks", "stalls", "diagnose")
+NAMES = ("figure_1", "field", "kinks", "stalls", "deep", "diagnose")
 
 
 @click.command()
 @click.argument("names", nargs=-1, type=click.Choice(NAMES))
 @click.option("--out", "folder", type=click.Path(path_type=Path), default=Path("out/benchmarks"), show_default=True)
 @click.option("--cap", default=20.0, show_default=True, help="Seconds after which a peer counts as stalled (kinks).")
-@click.option("--problems", default=200, show_default=True, help="How many random problems (stalls).")
+@click.option("--problems", default=200, show_default=True, help="How many random problems (stalls, deep).")
 def main(names: tuple[str, ...], folder: Path, cap: float, problems: int) -> None:
     """Measure Rectilinear against other solvers: tables on the screen, JSON and figures in a folder."""
-    options: dict[str, dict[str, float]] = {"kinks": {"cap": cap}, "stalls": {"problems": problems}}
+    options: dict[str, dict[str, float]] = {
+        "kinks": {"cap": cap},
+        "stalls": {"problems": problems},
+        "deep": {"problems": problems},
+    }
     for name in names or NAMES:
         # imported when its turn comes: the peers take seconds to load
         import_module(f"benchmarks.{name}").run(folder, **options.get(name, {}))

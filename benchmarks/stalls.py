@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import rectilinear as rl
 from rectilinear.plots.style import colour, panels, paper
 
 from . import ours
-from .attempts import Attempt, weight_error
+from .attempts import Array, Attempt, weight_error
 from .peers import sundials
 from .random_problems import random_problem
 from .report import Report, short
@@ -30,11 +31,15 @@ ERROR_PROMISED, DRIFT_PROMISED = 1e-6, 1e-9
 
 
 def run(folder: Path, problems: int) -> dict[str, Any]:
-    """Solve all problems by us, by us a hundred times tighter, and by CVODE."""
-    report = Report("stalls", folder)
+    """All of them."""
+    return measure(Report("stalls", folder), random_problem, TIMES, problems)
+
+
+def measure(report: Report, draw: Callable[[int], rl.Problem], times: Array, problems: int) -> dict[str, Any]:
+    """Solve random problems by us, by us a hundred times tighter, and by CVODE."""
     rows = []
     for seed in range(problems):
-        rows.append(row_of(seed))
+        rows.append(row_of(draw(seed), times) | {"seed": seed})
         if len(rows) % NEWS_EVERY == 0:
             found = summary(rows)
             report.note(
@@ -45,27 +50,25 @@ def run(folder: Path, problems: int) -> dict[str, Any]:
         *((loss, [r for r in rows if r["loss"] == loss]) for loss in ("square", "logistic")),
     ):
         if chosen:
-            _show(report, name, chosen)
+            _show(report, f"{name}: {len(chosen)} random problems to t = {times[-1]:g}", chosen)
     results = {"rows": rows, "summary": summary(rows)}
-    report.save(results, survival_figure(rows))
+    report.save(results, survival_figure(rows, float(times[-1])))
     return results
 
 
-def row_of(seed: int) -> dict[str, Any]:
+def row_of(problem: rl.Problem, times: Array) -> dict[str, Any]:
     """One problem by all solvers."""
-    problem = random_problem(seed)
-    run = rl.simulate(problem, TIMES, rtol=RTOL, max_steps=OUR_STEPS)
-    tight = rl.simulate(problem, TIMES, rtol=RTOL / 100, max_steps=OUR_STEPS)
+    run = rl.simulate(problem, times, rtol=RTOL, max_steps=OUR_STEPS)
+    tight = rl.simulate(problem, times, rtol=RTOL / 100, max_steps=OUR_STEPS)
     both = min(len(run), len(tight))
-    peer = sundials.cvode(problem, TIMES, PEER_RTOL, PEER_CAP, PEER_STEPS)
-    truth = Attempt(ours.NAME, RTOL / 100, TIMES, ours.flat_states(tight), float(tight.times[-1]), 0.0, None)
+    peer = sundials.cvode(problem, times, PEER_RTOL, PEER_CAP, PEER_STEPS)
+    truth = Attempt(ours.NAME, RTOL / 100, times, ours.flat_states(tight), float(tight.times[-1]), 0.0, None)
     return {
-        "seed": seed,
         "loss": problem.loss.name,
         "alpha": problem.network.alpha,
         "samples": problem.data.samples,
         "inputs": problem.data.inputs,
-        "neurons": problem.network.widths[0],
+        "widths": problem.network.widths,
         "seconds": run.statistics["seconds"],
         "status": run.status.name,
         "tight_status": tight.status.name,
@@ -77,7 +80,7 @@ def row_of(seed: int) -> dict[str, Any]:
         "peer_finished": peer.finished,
         "peer_reached": peer.reached,
         "peer_seconds": peer.seconds,
-        "peer_error": weight_error(peer, truth) if len(tight) == len(TIMES) else None,
+        "peer_error": weight_error(peer, truth) if len(tight) == len(times) else None,
     }
 
 
@@ -110,7 +113,7 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
 def _show(report: Report, name: str, rows: list[dict[str, Any]]) -> None:
     found = summary(rows)
     report.table(
-        f"{name}: {found['problems']} random problems to t = {TIMES[-1]:g}, {found['with_events']} with kink events",
+        f"{name}, {found['with_events']} with kink events",
         ["solver", "stalled", "median s", "most s", "largest error", "largest drift"],
         [
             [
@@ -134,12 +137,12 @@ def _show(report: Report, name: str, rows: list[dict[str, Any]]) -> None:
 
 
 @paper
-def survival_figure(rows: list[dict[str, Any]]) -> Figure:
+def survival_figure(rows: list[dict[str, Any]], end: float) -> Figure:
     """How many problems each solver brought as far as time t."""
     figure, (ax,) = panels(5.6, 3.2)
     for k, (name, key) in enumerate(((ours.NAME, "reached"), ("CVODE", "peer_reached"))):
         reached = np.sort([row[key] for row in rows])
-        still = len(rows) - np.searchsorted(reached, grid := np.geomspace(1e-3, TIMES[-1], 400))
+        still = len(rows) - np.searchsorted(reached, grid := np.geomspace(1e-3, end, 400))
         ax.plot(grid, still, color=colour(k), label=name, drawstyle="steps-post")
     ax.set(xscale="log", xlabel="time / τ", ylabel="problems that got so far", ylim=(0, 1.05 * len(rows)))
     ax.legend(loc="lower left")

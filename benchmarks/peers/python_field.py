@@ -14,7 +14,7 @@ LARGE = 10_000  # samples x neurons from which the package's compiled kernel bea
 
 
 class PythonField:
-    """The field of a two-layer problem as f(t, theta), by whichever of NumPy and our own kernel is the faster.
+    """The field of a problem as f(t, theta), by whichever of NumPy and our own kernel is the faster (ours for three layers and more).
 
     So peers are compared by how they step, not by how well their gradient was written.
     """
@@ -24,7 +24,7 @@ class PythonField:
         self.start = flatten(problem.weights)
         self.calls = 0
         large = problem.data.samples * problem.network.widths[0] > LARGE
-        self._kernel = make_field(problem) if large else None
+        self._kernel = make_field(problem) if large or problem.network.layers > 2 else None
 
     def __call__(self, t: float, theta: Array) -> Array:
         out = np.empty_like(theta)
