@@ -95,7 +95,7 @@ class DeepKinks:
             jumps = np.array([pattern.jump(found, k) for k in held[these]])
             known = jumps != 0.0  # where there is none, the share is what it was
             shares[these] = pattern.shares[held[these]] + known * missing[these] / np.where(known, jumps, 1.0)
-            attracting[these] = jumps < 0.0
+            attracting[these] = jumps <= 0.0
             if layer > layers.min():
                 pattern.shares[held[these]] = shares[these]
                 pattern.refresh()
@@ -286,10 +286,10 @@ class DeepKinks:
         return True
 
     def _graze(self, theta: Array, kink: int, t: float, again: bool) -> None:
-        """Decide a kink that is gone beyond although the speed there is zero: hold it if the other side pushes back."""
+        """Decide a kink that is gone beyond although the speed there is zero: hold it if the other side pushes back, or did just now."""
         below, above, slowest = self._sides(theta, kink)
         sign = int(self.pattern.signs[kink])
-        if sign * (below if sign > 0 else above) > slowest or (again and below > above):
+        if again or sign * (below if sign > 0 else above) > slowest:
             self._change(kink, 0, Kind.PIN, t, max(below, 0.0), min(above, 0.0), 0.5 * (1 + sign))
         else:
             self._change(kink, -sign, Kind.CROSS, t)
