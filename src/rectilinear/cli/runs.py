@@ -42,9 +42,12 @@ OUTPUT_OPTIONS = (
 )
 @click.option("--points", type=int, default=101, help="Number of equally spaced times to keep, 0 and the last included.")
 @click.option(
-    "--rtol", type=float, default=None, help="Relative tolerance; by default 1e-9, for three layers and more 1e-6."
+    "--rtol",
+    type=float,
+    default=None,
+    help="Relative tolerance; by default 1e-9 where kinks are located, 1e-6 where they are not (1e-5 for three layers and more).",
 )
-@click.option("--method", default="auto", help="How to step.")
+@click.option("--method", default="auto", help="kinks (every kink is located), smooth, or auto: kinks where they are few.")
 @click.option("--max-steps", type=int, help="Stop after that many steps and keep what there is.")
 @taking(OUTPUT_OPTIONS)
 def simulate_command(
