@@ -32,7 +32,7 @@ LOCATED_RTOL = 1e-9
 UNRESOLVED_RTOL = 1e-6  # for more kinks than can be located one by one, where less would only cost steps
 DEEP_RTOL = 1e-5  # likewise for deeper networks
 FEW_SAMPLES = 150  # up to here a kink-exact step (cubic in the samples) is cheaper than what it saves
-FEW_PREACTIVATIONS = 2_000  # samples x hidden neurons, up to which a deep run may stop at every kink
+FEW_PREACTIVATIONS = 1_000  # samples x hidden neurons, up to which a deep run may stop at every kink
 
 
 def simulate(
@@ -58,7 +58,7 @@ def simulate(
     `progress(fraction, note)` is called ten times a second.
 
     `method` is "kinks" (every kink located and decided), "smooth" (explicit steps; sliding is followed exactly in two layers) or
-    "auto": kinks up to 150 samples, and for three layers and more up to 2000 preactivations. In two layers either is preceded by
+    "auto": kinks up to 150 samples, and for three layers and more up to 1000 preactivations. In two layers either is preceded by
     the exact early phase, unless `early_phase` is False, while outputs are below a tenth of `rtol` of the labels. `rtol` is 1e-9
     by default; where kinks are not located one by one it is 1e-6, or 1e-5 for three layers and more (1e-9 still for two layers if
     every sample has its mirror image).
