@@ -127,20 +127,31 @@ class DeepKinks:
 
     def first_event(self, state_at: Callable[[float], Array], start: float, end: float) -> float | None:
         """When within a step the first kink is met or the first hold ends."""
+        begins = state_at(start)
+        heights, margins = self._heights(begins), self._margins(begins)
+
+        def beyond_at(t: float) -> dict[Event, float]:
+            """Past events; within the step, what begins at zero may be past by the error of interpolation only."""
+            found = self._beyond(state_at(t))
+            tolerances = {event: BEYOND_SHARE if event[1] else ON_KINK for event in found}
+            return {
+                event: past
+                for event, past in found.items()
+                if t == end or abs(self._value(event, heights, margins)) > tolerances[event]
+            }
+
         for look in LOOKS:
-            t = start + look * (end - start)
-            beyond = self._beyond(state_at(t))
+            t = start + look * (end - start) if look < 1.0 else end
+            beyond = beyond_at(t)
             if beyond:
                 break
         else:
             return None
-        begins = state_at(start)
-        heights, margins = self._heights(begins), self._margins(begins)
         for _ in range(MOST_ROUNDS):  # the one that seems the first, until no other is before it
             ahead = {event: max(self._value(event, heights, margins), 0.0) for event in beyond}
             event = min(beyond, key=lambda event: ahead[event] / (ahead[event] - beyond[event]))
             t = self._root(state_at, event, start, t)
-            beyond = {other: value for other, value in self._beyond(state_at(t)).items() if other != event}
+            beyond = {other: value for other, value in beyond_at(t).items() if other != event}
             if not beyond or t == start:
                 break
         self._event = event
@@ -162,8 +173,10 @@ class DeepKinks:
         return self._value(event, self._heights(theta), self._margins(theta) if event[1] else np.empty((0, 2)))
 
     def time_left(self, theta: Array) -> float:
-        """How long at the present speed to the event found last; infinite if that cannot be said."""
+        """How long at the present speed to the event found last; infinite if that cannot be said or another one is past."""
         kink, side = self._event
+        if self._beyond(theta).keys() - {self._event}:
+            return np.inf
         if side:
             return 0.0 if abs(self._ahead(self._event, theta)) <= BEYOND_SHARE else np.inf
         found, velocity, _ = self._move(theta)
