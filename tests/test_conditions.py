@@ -1,6 +1,7 @@
 """Findings: each verdict against direct computation, flipped by breaking exactly one hypothesis."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 import rectilinear as rl
 from rectilinear import conditions
-from rectilinear.conditions import Finding, either
+from rectilinear.conditions import Finding, either, measured_finding
 
 DATA_CONDITIONS = (
     "even_inputs",
@@ -203,10 +204,31 @@ def test_orthogonal_separability_names_the_faulty_pair():
 def test_findings_print_survive_json_and_combine():
     finding = Finding("small_start", False, np.inf, 1e-3, (1, 2), "the output is large.")
     assert repr(finding) == "no         small_start: the output is large."
-    assert Finding.from_json(json.loads(json.dumps(finding.to_json()))) == finding
+    finite = replace(finding, measured=0.5, direction="at_least")
+    assert Finding.from_json(json.loads(json.dumps(finite.to_json(), allow_nan=False))) == finite
+    assert finding.to_json()["measured"] is None
+    assert np.isnan(Finding.from_json(finding.to_json()).measured)
     holds = Finding("rank_one_start", True, 0.0, 1e-10, None, "aligned.")
     assert either(finding, holds) is holds
     assert either(finding, finding) is finding
+
+
+@pytest.mark.parametrize(
+    ("direction", "below", "equal", "above", "text"),
+    [
+        ("at_most", True, True, False, "≤ 2"),
+        ("at_least", False, True, True, "≥ 2"),
+        ("above", False, False, True, "> 2"),
+    ],
+)
+def test_a_finding_holds_on_its_side_of_the_threshold(direction, below, equal, above, text):
+    found = [measured_finding("name", value, 2.0, "so.", direction=direction) for value in (1.0, 2.0, 3.0, np.nan)]
+    assert [finding.holds for finding in found] == [below, equal, above, False]
+    assert found[0].requirement == text
+    assert (conditions.true_or_not("name", True, "so.").holds, conditions.undecided("name", 1.0, "why.").holds) == (
+        True,
+        None,
+    )
 
 
 class TestStarts:

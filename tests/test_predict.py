@@ -5,7 +5,7 @@ import pytest
 
 import rectilinear as rl
 from rectilinear.theorems import THEOREMS, named_theorem, predict
-from rectilinear.theorems.theorem import OUTSIDE_WINDOW
+from rectilinear.theorems.theorem import WITHIN_WINDOW
 from symmetric_problems import aligned_problem, random_problem
 
 TIMES = np.linspace(0.0, 20.0, 5)
@@ -36,6 +36,9 @@ def test_every_theorem_says_what_breaks_without_each_hypothesis(name):
         findings = theorem.hypotheses(problem)
         assert len({finding.name for finding in findings}) == len(findings)
         assert {finding.name for finding in findings if not finding.holds} <= set(theorem.breaks)
+        for finding in findings:
+            sides = {"at_most": np.less_equal, "at_least": np.greater_equal, "above": np.greater}
+            assert finding.holds in (None, sides[finding.direction](finding.measured, finding.threshold))
     assert set(theorem.essential) <= set(theorem.breaks)
 
 
@@ -117,7 +120,7 @@ class TestRefusals:
             predict(aligned_problem(), times)
 
     def test_windows_name_their_times(self):
-        with pytest.raises(rl.HypothesisError, match=f"{OUTSIDE_WINDOW} is required; found: it speaks of times from 0 to"):
+        with pytest.raises(rl.HypothesisError, match=f"{WITHIN_WINDOW} is required; found: it speaks of times from 0 to"):
             predict(random_problem(), [1e3], theorem="early_phase")
 
 

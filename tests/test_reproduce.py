@@ -67,7 +67,8 @@ def counted():
     [
         (evidence(FINE), Verdict.CONFIRMED),
         (evidence(FINE, MENDED), Verdict.CONFIRMED),
-        (evidence(noted("only to be read", 7.0)), Verdict.CONFIRMED),
+        (evidence(noted("only to be read", 7.0)), Verdict.INCONCLUSIVE),
+        (evidence(), Verdict.INCONCLUSIVE),
         (evidence(TOO_LARGE), Verdict.CONTRADICTED),
         (evidence(FINE, TOO_LARGE), Verdict.CONTRADICTED),
         (evidence(TOO_LARGE, MENDED), Verdict.CORRECTED),
@@ -259,7 +260,7 @@ def test_unknown_names_and_unusable_folders_are_refused(tmp_path, counted):
     (tmp_path / "file").write_text("")
     with pytest.raises(rl.FileError, match=r"file: the folder could not be made \(.*\); choose another place\.$"):
         reproduce.reproduce([counted[0]], tmp_path / "file")
-    (tmp_path / "ledger.json.part").mkdir()
+    (tmp_path / "ledger.json").mkdir()
     with pytest.raises(rl.FileError, match=r"ledger\.json: it could not be written \(.*\); choose another place\.$"):
         reproduce.reproduce([counted[0]], tmp_path)
 

@@ -226,7 +226,7 @@ def test_json_has_the_curve_and_null_for_what_is_not_a_finite_number():
 def test_metadata_that_json_cannot_hold_is_refused():
     run = made_run()
     strange = rl.Trajectory(run.problem, run.times, run.loss, run.weights, provenance={"method": object()})
-    with pytest.raises(TypeError, match=r"^metadata must be numbers, texts and lists of them, found object$"):
+    with pytest.raises(TypeError, match=r"^results must be numbers, texts, lists and mappings of them, found object$"):
         strange.to_xarray()
 
 

@@ -63,6 +63,9 @@ class Dataset:
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "promises", frozenset(promises))
 
+    def __reduce__(self) -> tuple[type[Dataset], tuple[Array, Array, str, frozenset[str]]]:
+        return Dataset, (self.x, self.y, self.name, self.promises)  # a copy is made anew, so that it is frozen too
+
     @property
     def samples(self) -> int:
         return len(self.x)

@@ -6,7 +6,6 @@ even function (Zhang et al., Theorem 1). Each part of that sentence is a number 
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import InputError
+from .jsonable import json_text
 
 Array = NDArray[np.float64]
 Function = Callable[[Array], ArrayLike]
@@ -100,10 +100,10 @@ class Linearity:
 
     def to_json(self) -> str:
         """Everything as JSON; nan, which JSON does not have, is null."""
-        numbers = {name: {key: _jsonable(end) for key, end in vars(value).items()} for name, value in self.estimates.items()}
-        maps = {name: getattr(self, name).tolist() for name in ("linear_map", "map_low", "map_high")}
+        numbers = {name: vars(value) for name, value in self.estimates.items()}
+        maps = {name: getattr(self, name) for name in ("linear_map", "map_low", "map_high")}
         size = {"samples": self.samples, "inputs": self.inputs, "confidence": self.confidence, "seed": self.seed}
-        return json.dumps({**size, **numbers, **maps})
+        return json_text({**size, **numbers, **maps})
 
 
 def linearity(f: Function, x: ArrayLike, *, confidence: float = 0.95, seed: int = 0) -> Linearity:
@@ -277,7 +277,3 @@ def _quantile(drawn: Array, share: float) -> Array:
 def _ratio(part: Array, whole: Array) -> Array:
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(np.where(whole > 0, part / whole, np.nan))
-
-
-def _jsonable(number: float) -> float | None:
-    return number if math.isfinite(number) else None

@@ -58,41 +58,72 @@ class Loss:
         return self.name
 
 
+# Functions with names, so that losses, and whatever holds one, can be pickled and sent to other processes.
+
+
+def _square(y: Array, f: Array) -> Array:
+    return 0.5 * (y - f) ** 2
+
+
+def _square_pull(y: Array, f: Array) -> Array:
+    return y - f
+
+
+def _square_curvature(y: Array, f: Array) -> Array:
+    return np.ones_like(f)
+
+
+def _logistic(y: Array, f: Array) -> Array:
+    return np.logaddexp(0.0, -y * f)
+
+
+def _logistic_pull(y: Array, f: Array) -> Array:
+    return np.asarray(y * expit(-y * f))
+
+
+def _logistic_curvature(y: Array, f: Array) -> Array:
+    return np.asarray(expit(y * f) * expit(-y * f))
+
+
 def _log_logistic(margin: Array) -> Array:
     near = np.minimum(margin, FAR_MARGIN)
     return np.where(margin > FAR_MARGIN, -margin, np.log(np.logaddexp(0.0, -near)))
 
 
-def _exp_of_minus(margin: Array) -> Array:
+def _exponential(y: Array, f: Array) -> Array:
     with np.errstate(over="ignore"):  # a margin below -709 truly has a loss beyond the float range; log_value has it
-        return np.exp(-margin)
+        return np.exp(-y * f)
+
+
+def _exponential_pull(y: Array, f: Array) -> Array:
+    return y * _exponential(y, f)
 
 
 SQUARE = Loss(
     name="square",
     code=0,
-    value=lambda y, f: 0.5 * (y - f) ** 2,
-    pull=lambda y, f: y - f,
-    curvature=lambda y, f: np.ones_like(f),
+    value=_square,
+    pull=_square_pull,
+    curvature=_square_curvature,
     is_classification=False,
 )
 LOGISTIC = Loss(
     name="logistic",
     code=1,
-    value=lambda y, f: np.logaddexp(0.0, -y * f),
-    pull=lambda y, f: y * expit(-y * f),
-    curvature=lambda y, f: expit(y * f) * expit(-y * f),
+    value=_logistic,
+    pull=_logistic_pull,
+    curvature=_logistic_curvature,
     is_classification=True,
     _log_value=_log_logistic,
 )
 EXPONENTIAL = Loss(
     name="exponential",
     code=2,
-    value=lambda y, f: _exp_of_minus(y * f),
-    pull=lambda y, f: y * _exp_of_minus(y * f),
-    curvature=lambda y, f: _exp_of_minus(y * f),
+    value=_exponential,
+    pull=_exponential_pull,
+    curvature=_exponential,  # y^2 = 1
     is_classification=True,
-    _log_value=lambda margin: -margin,
+    _log_value=np.negative,
 )
 
 LOSSES = {loss.name: loss for loss in (SQUARE, LOGISTIC, EXPONENTIAL)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -118,6 +118,8 @@ class Prediction(Trajectory):
             variables["linear_map"] = (("time", "input"), self.predicted_map)
         if self.direction is not None:
             variables["direction"] = ("input", self.direction)
+        for name in ("measured", "threshold") if self.findings else ():  # as JSON has no infinity
+            variables[f"finding_{name}"] = ("finding", [getattr(finding, name) for finding in self.findings])
         for name, values in (("neglected", self.neglected), ("error_bound", self.error_bound)):
             if values is not None:
                 variables[name] = ("time", values)
@@ -141,6 +143,10 @@ class Prediction(Trajectory):
         def stored(name: str) -> Array | None:
             return contents[name].values if name in contents else None
 
+        findings = [Finding.from_json(values) for values in metadata["findings"]]
+        if "finding_measured" in contents:
+            numbers = zip(findings, contents["finding_measured"].values, contents["finding_threshold"].values, strict=True)
+            findings = [replace(found, measured=float(m), threshold=float(limit)) for found, m, limit in numbers]
         small = None
         if "shares" in contents:
             small = SmallNetwork(*(contents[name].values for name in ("small_first", "small_second", "shares")))
@@ -148,7 +154,7 @@ class Prediction(Trajectory):
             "theorem": metadata["theorem"],
             "source": metadata["source"],
             "forced": metadata["forced"],
-            "findings": tuple(Finding.from_json(values) for values in metadata["findings"]),
+            "findings": tuple(findings),
             "predicted_map": stored("linear_map"),
             "direction": stored("direction"),
             "neglected": stored("neglected"),

@@ -62,6 +62,9 @@ class Problem:
         object.__setattr__(self, "loss", loss)
         object.__setattr__(self, "l2", float(l2))
 
+    def __reduce__(self) -> tuple[type[Problem], tuple[Dataset, Network, Weights, Loss, float]]:
+        return Problem, (self.data, self.network, self.weights, self.loss, self.l2)  # made anew, so that it is frozen too
+
     def with_weights(self, weights: tuple[ArrayLike, ...]) -> Problem:
         """The same problem from other weights."""
         return Problem(self.data, self.network, weights, self.loss, self.l2)

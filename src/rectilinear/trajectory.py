@@ -16,8 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from .dataset import Dataset
 from .errors import FileError, InputError
 from .events import Events
+from .jsonable import json_text, number_from
 from .network import Network, Weights
 from .problem import Problem
+from .whole_files import whole_file
 
 if TYPE_CHECKING:
     import xarray
@@ -62,6 +64,10 @@ class Audit:
     balance_drift: float | None
     loss_rise: float
     energy_residual: float | None
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Audit:
+        return cls(values["balance_drift"], number_from(values["loss_rise"]), values["energy_residual"])
 
     def __str__(self) -> str:
         drift = "-" if self.balance_drift is None else f"{self.balance_drift:.1e}"
@@ -146,12 +152,12 @@ class Trajectory:
         return xarray.Dataset(
             variables,
             coords={"time": ("time", self.times, {"units": "tau"})},
-            attrs={"rectilinear": json.dumps(self._metadata(), default=_plain)},
+            attrs={"rectilinear": json_text(self._metadata())},
         )
 
     def to_json(self) -> str:
         """Times, loss and metadata as JSON text, without the weights; what is not a finite number becomes null."""
-        return json.dumps(_finite({**self._metadata(), "ended": self.status.value, **self._curves()}), default=_plain)
+        return json_text({**self._metadata(), "ended": self.status.value, **self._curves()})
 
     def _curves(self) -> dict[str, Any]:
         """The series of the JSON text."""
@@ -162,12 +168,10 @@ class Trajectory:
         path = Path(path)
         if not path.parent.is_dir():
             raise FileError(f"{path.parent}: no such folder to save in; create it first.")
-        partial = path.with_name(path.name + ".part")
         try:
-            self.to_xarray().to_netcdf(partial, engine="h5netcdf")
-            partial.replace(path)  # an interrupted save never leaves half a file under the real name
+            with whole_file(path) as place:
+                self.to_xarray().to_netcdf(place, engine="h5netcdf")
         except OSError as error:
-            partial.unlink(missing_ok=True)
             raise FileError(f"{path}: the run could not be written ({error}); choose another place.") from error
         return path
 
@@ -223,22 +227,6 @@ class Trajectory:
         return rows
 
 
-def _plain(value: Any) -> Any:
-    """A NumPy number as the Python number that JSON knows."""
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"metadata must be numbers, texts and lists of them, found {type(value).__name__}")
-
-
-def _finite(value: Any) -> Any:
-    """The same contents with None for nan and infinity, which JSON does not have."""
-    if isinstance(value, Mapping):
-        return {key: _finite(entry) for key, entry in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(entry) for entry in value]
-    return None if isinstance(value, (float, np.floating)) and not np.isfinite(value) else value
-
-
 def _short(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
@@ -289,7 +277,7 @@ def from_contents(contents: xarray.Dataset, metadata: Mapping[str, Any]) -> Traj
         loss=contents["loss"].values,
         weights=tuple(contents[f"weights_{k}"].values for k in layers[: metadata["saved_layers"]]),
         status=Status[metadata["status"]],
-        audit=None if metadata["audit"] is None else Audit(**metadata["audit"]),
+        audit=None if metadata["audit"] is None else Audit.from_json(metadata["audit"]),
         statistics=metadata["statistics"],
         provenance=metadata["provenance"],
         group_counts=contents["group_counts"].values if "group_counts" in contents else None,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from .. import datasets
 from ..errors import InputError
+from ..jsonable import json_text
 from .group import main
 
 
@@ -19,7 +18,7 @@ def datasets_command(as_json: bool) -> None:
     promises = {name: _promises(name) for name in datasets.NAMES}
     if as_json:
         listing = {name: {"options": options[name], "promises": promises[name]} for name in datasets.NAMES}
-        click.echo(json.dumps({"datasets": listing, "promises": datasets.PROMISES}))
+        click.echo(json_text({"datasets": listing, "promises": datasets.PROMISES}))
         return
     for name in datasets.NAMES:
         defaults = ", ".join(f"{option}={value}" for option, value in options[name].items())

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
+from ..jsonable import json_text
 from .group import main
 
 
@@ -24,7 +24,7 @@ def study_command(names: tuple[str, ...], out: Path, only_list: bool, as_json: b
 
     if only_list:
         purposes = {name: (make.__doc__ or "").strip() for name, make in MAKERS.items()}
-        click.echo(json.dumps(purposes) if as_json else "\n".join(f"{name:<22} {text}" for name, text in purposes.items()))
+        click.echo(json_text(purposes) if as_json else "\n".join(f"{name:<22} {text}" for name, text in purposes.items()))
         return
     done = []
     for study in run_studies(names, out):
@@ -32,6 +32,6 @@ def study_command(names: tuple[str, ...], out: Path, only_list: bool, as_json: b
         if not (as_json or quiet):
             click.echo(f"{study!r}\n")
     if as_json:
-        click.echo(json.dumps(done, ensure_ascii=False))
+        click.echo(json_text(done))
     elif not quiet:
         click.echo(str(out / "studies.html"))

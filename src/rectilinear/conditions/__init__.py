@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .budget import Budget, budget
-from .finding import Finding, either, measured_finding
+from .finding import Finding, either, measured_finding, true_or_not, undecided
 from .half_spaces import HalfSpaces, half_spaces
 from .inputs import nearly_orthogonal, orthogonal_inputs, white_inputs
 from .mirror import MIRROR_TOLERANCE, MatchingDistance, matching_distance, near_pairs
@@ -42,6 +42,8 @@ __all__ = [
     "separable",
     "small_start",
     "square_loss",
+    "true_or_not",
     "two_layers",
+    "undecided",
     "white_inputs",
 ]

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
-from math import isfinite
-from typing import Any, TypeVar
+from math import nan
+from typing import Any, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
 from ..dataset import Dataset
+from ..jsonable import jsonable, number_from
 
 Witness = tuple[int, ...] | tuple[float, ...] | str | None
 
+Direction = Literal["at_most", "at_least", "above"]
+
+SIGNS: Mapping[Direction, str] = {"at_most": "≤", "at_least": "≥", "above": ">"}
 VERDICTS = {True: "yes", False: "no", None: "undecided"}
 
 
@@ -21,8 +25,10 @@ class Finding:
     """The verdict on one hypothesis: `measured` against `threshold`, both on the scale that `sentence` explains.
 
     `holds` is True, False or None (undecided) and speaks of the sample as it is, not of the distribution it was drawn from.
-    `witness` names what shows the verdict, e.g. the indices of the worst pair of samples. `p_value`, where asked for, answers
-    the other question: how often would a population with the property show as large a deviation as this sample?
+    `direction` says on which side of the threshold it holds: `at_most`, `at_least` or `above` it. A hypothesis that is so or
+    not, without a number, measures 1 or 0, `at_least` 1. `witness` names what shows the verdict, e.g. the indices of the worst
+    pair of samples. `p_value`, where asked for, answers the other question: how often would a population with the property
+    show as large a deviation as this sample?
 
     >>> Finding("balanced_start", True, 0.0, 1e-10, None, "every neuron has |w_h| = |a_h|.")
     yes        balanced_start: every neuron has |w_h| = |a_h|.
@@ -35,25 +41,48 @@ class Finding:
     witness: Witness
     sentence: str
     p_value: float | None = None
+    direction: Direction = "at_most"
+
+    @property
+    def requirement(self) -> str:
+        """The threshold with its side, as in "≤ 0.001"."""
+        return f"{SIGNS[self.direction]} {self.threshold + 0.0:.4g}"  # + 0.0: never -0
 
     def __repr__(self) -> str:
         return f"{VERDICTS[self.holds]:<10} {self.name}: {self.sentence}"
 
     def to_json(self) -> dict[str, Any]:
-        """The finding as plain values, infinite numbers as text, which JSON does not have; `from_json` reads them back."""
-        numbers = {name: getattr(self, name) for name in ("measured", "threshold")}
-        return {**vars(self), **{name: value if isfinite(value) else str(value) for name, value in numbers.items()}}
+        """The finding as plain values; what is not a finite number is None, which `from_json` reads as nan."""
+        return {name: jsonable(value) for name, value in vars(self).items()}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Finding:
         witness = values["witness"]
-        numbers = {name: float(values[name]) for name in ("measured", "threshold")}
+        numbers = {name: number_from(values[name]) for name in ("measured", "threshold")}
         return cls(**{**values, **numbers, "witness": tuple(witness) if isinstance(witness, list) else witness})
 
 
-def measured_finding(name: str, measured: float, threshold: float, sentence: str, witness: Witness = None) -> Finding:
-    """The finding that holds iff `measured` <= `threshold`."""
-    return Finding(name, bool(measured <= threshold), float(measured), float(threshold), witness, sentence)
+def measured_finding(
+    name: str,
+    measured: float,
+    threshold: float,
+    sentence: str,
+    witness: Witness = None,
+    direction: Direction = "at_most",
+) -> Finding:
+    """The finding that holds iff `measured` is on that side of `threshold`; nan is on none."""
+    holds = {"at_most": measured <= threshold, "at_least": measured >= threshold, "above": measured > threshold}[direction]
+    return Finding(name, bool(holds), float(measured), float(threshold), witness, sentence, direction=direction)
+
+
+def true_or_not(name: str, holds: bool, sentence: str) -> Finding:
+    """The finding of a hypothesis that is so or not."""
+    return measured_finding(name, float(holds), 1.0, sentence, direction="at_least")
+
+
+def undecided(name: str, threshold: float, sentence: str, direction: Direction = "at_most") -> Finding:
+    """The finding that could not be measured."""
+    return Finding(name, None, nan, float(threshold), None, sentence, direction=direction)
 
 
 Measured = TypeVar("Measured")

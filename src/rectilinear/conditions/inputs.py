@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..dataset import Array, Dataset
-from .finding import Finding, measured_finding, remembered
+from .finding import Finding, measured_finding, remembered, undecided
 
 ROUNDING = 1e-10  # relative deviations below it come from floating-point arithmetic, not from the data
 MAX_GRAM_SAMPLES = 20_000  # comparing every pair of more samples takes minutes
@@ -34,7 +34,7 @@ def orthogonal_inputs(data: Dataset) -> Finding:
     """x_i . x_j = 0 for i != j; `measured` is the largest |cosine| between two samples, the witness that pair."""
     if data.samples > data.inputs:
         sentence = f"{data.samples} samples cannot all be orthogonal in {data.inputs} inputs."
-        return Finding("orthogonal_inputs", False, 1.0, ROUNDING, None, sentence)
+        return measured_finding("orthogonal_inputs", 1.0, ROUNDING, sentence)
     cosine, i, j = _largest_off_diagonal(data.x / np.linalg.norm(data.x, axis=1, keepdims=True))
     if cosine <= ROUNDING:
         return measured_finding("orthogonal_inputs", cosine, ROUNDING, "all samples are orthogonal to each other.")
@@ -56,7 +56,7 @@ def nearly_orthogonal(data: Dataset) -> Finding:
         return measured_finding("nearly_orthogonal", least, NEARLY_ORTHOGONAL, sentence)
     if data.samples > MAX_GRAM_SAMPLES:
         sentence = f"undecided beyond {MAX_GRAM_SAMPLES} samples, found {data.samples}: it compares every pair."
-        return Finding("nearly_orthogonal", None, np.nan, NEARLY_ORTHOGONAL, None, sentence)
+        return undecided("nearly_orthogonal", NEARLY_ORTHOGONAL, sentence)
     squares = np.sum(data.x**2, axis=1)
     product, i, j = _largest_off_diagonal(data.x)
     ratio = float(squares.max() / squares.min() * data.samples * product / squares.min())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..problem import Problem
-from .finding import Finding, measured_finding
+from .finding import Finding, measured_finding, true_or_not
 
 
 def two_layers(problem: Problem) -> Finding:
@@ -11,13 +11,13 @@ def two_layers(problem: Problem) -> Finding:
     network = problem.network
     holds = network.layers == 2 and not network.bias and all(network.trainable_layers)
     sentence = f"two layers without bias, both trained, are required; the network is {network}."
-    return Finding("two_layers", holds, float(network.layers), 2.0, None, sentence)
+    return true_or_not("two_layers", holds, sentence)
 
 
 def square_loss(problem: Problem) -> Finding:
     """The loss is the square loss."""
     sentence = f"the square loss is required; the loss is {problem.loss}."
-    return Finding("square_loss", problem.loss.name == "square", float(problem.loss.code), 0.0, None, sentence)
+    return true_or_not("square_loss", problem.loss.name == "square", sentence)
 
 
 def no_decay(problem: Problem) -> Finding:

@@ -63,7 +63,7 @@ def rank_one_start(problem: Problem) -> Finding:
     """
     if problem.network.layers != 2:
         sentence = f"it is defined for two layers, found {problem.network.layers}."
-        return Finding("rank_one_start", False, np.inf, ALIGNED, None, sentence)
+        return measured_finding("rank_one_start", np.inf, ALIGNED, sentence)
     found = alignment(problem.weights)
     measured = max(found.residual, found.halves)
     if measured <= ALIGNED:

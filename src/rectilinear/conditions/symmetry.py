@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..dataset import Dataset, Indices
-from .finding import Finding, measured_finding, remembered
+from .finding import Finding, measured_finding, remembered, undecided
 
 
 @remembered
@@ -43,7 +43,7 @@ def odd_target(data: Dataset) -> Finding:
     pairs = _opposite_label_pairs(data)
     if not len(pairs):
         sentence = "no sample has a mirror image, so the data cannot tell whether the target is odd."
-        return Finding("odd_target", None, 0.0, 0.0, None, sentence)
+        return undecided("odd_target", 0.0, sentence)
     scale = float(np.abs(data.y).max()) or 1.0
     defects = np.abs(data.y[pairs[:, 0]] + data.y[pairs[:, 1]]) / scale
     worst = int(np.argmax(defects))

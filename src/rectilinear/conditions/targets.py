@@ -6,7 +6,7 @@ import numpy as np
 
 from ..dataset import Array, Dataset
 from .budget import budget
-from .finding import Finding, measured_finding, remembered
+from .finding import Finding, measured_finding, remembered, undecided
 from .inputs import MAX_GRAM_SAMPLES
 
 ROUNDING = 1e-10  # relative residuals below it come from floating-point arithmetic
@@ -53,14 +53,16 @@ def separable(data: Dataset) -> Finding:
     `measured` is the largest min_i y_i w . x_i over |w_j| <= 1, relative to the largest |x_i|_1; it holds where that exceeds
     `threshold`. Undecided for labels other than -1 and +1.
     """
-    if (undecided := _not_binary("separable", data)) is not None:
-        return undecided
+    if (strange := _strange_label(data)) is not None:
+        return undecided("separable", SEPARATING, strange, direction="above")
     signed = np.unique(data.y[:, None] * data.x + 0.0, axis=0)  # mirror images give the same constraint
     w, margin = _largest_margin(signed / np.abs(signed).sum(axis=1).max())
     if margin > SEPARATING:
         sentence = f"a hyperplane through the origin separates the classes with margin {margin:.3g}."
-        return Finding("separable", True, margin, SEPARATING, tuple(float(v) for v in w), sentence)
-    return Finding("separable", False, margin, SEPARATING, None, "no hyperplane through the origin separates the classes.")
+        witness = tuple(float(v) for v in w)
+        return measured_finding("separable", margin, SEPARATING, sentence, witness, direction="above")
+    sentence = "no hyperplane through the origin separates the classes."
+    return measured_finding("separable", margin, SEPARATING, sentence, direction="above")
 
 
 def _largest_margin(signed: Array) -> tuple[Array, float]:
@@ -99,8 +101,8 @@ def orthogonally_separable(data: Dataset) -> Finding:
     >>> orthogonally_separable(Dataset([[1.0, 0.0], [1.0, 1.0], [-1.0, 0.0]], [1.0, 1.0, -1.0])).holds
     True
     """
-    if (undecided := _not_binary("orthogonally_separable", data)) is not None:
-        return undecided
+    if (strange := _strange_label(data)) is not None:
+        return undecided("orthogonally_separable", 0.0, strange)
     units = data.x / np.linalg.norm(data.x, axis=1, keepdims=True)
     measured, i, j = _worst_pair(units, data.y)
     if measured <= 0.0 and data.samples > MAX_GRAM_SAMPLES:
@@ -113,11 +115,10 @@ def orthogonally_separable(data: Dataset) -> Finding:
     return measured_finding("orthogonally_separable", measured, 0.0, sentence, (i, j))
 
 
-def _not_binary(name: str, data: Dataset) -> Finding | None:
+def _strange_label(data: Dataset) -> str | None:
+    """What to say of labels other than -1 and +1; None if there are none."""
     strange = data.y[~np.isin(data.y, (-1.0, 1.0))]
-    if not strange.size:
-        return None
-    return Finding(name, None, np.nan, 0.0, None, f"it is defined for labels -1 and +1, found {strange[0]:g}.")
+    return f"it is defined for labels -1 and +1, found {strange[0]:g}." if strange.size else None
 
 
 def _within_a_cone(signed: Array) -> Finding:
@@ -126,11 +127,11 @@ def _within_a_cone(signed: Array) -> Finding:
     widest = float(np.arccos(np.clip(np.min(signed @ axis) / np.linalg.norm(axis), -1.0, 1.0)))
     if widest < np.pi / 4:
         sentence = f"all y x lie within {np.degrees(widest):.3g} degrees of their mean, so products have the right signs."
-        return Finding("orthogonally_separable", True, -float(np.cos(2 * widest)), 0.0, None, sentence)
+        return measured_finding("orthogonally_separable", -float(np.cos(2 * widest)), 0.0, sentence)
     sentence = (
         f"undecided beyond {MAX_GRAM_SAMPLES} samples: no fault among {BLOCK} pairs, but not all of them were compared."
     )
-    return Finding("orthogonally_separable", None, np.nan, 0.0, None, sentence)
+    return undecided("orthogonally_separable", 0.0, sentence)
 
 
 def _worst_pair(units: Array, y: Array) -> tuple[float, int, int]:

@@ -12,7 +12,6 @@ from ..problem import Problem
 from .diagnosis import Outlook, Suggestion, Symmetry
 
 NOTICEABLE = 0.01  # shares of the labels below it are not worth a word
-NEAR = 0.1  # distance from Condition 3 up to which the symmetric theory describes the first part of training
 
 
 def suggestions_for(

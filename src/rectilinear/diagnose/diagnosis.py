@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from ..compare import Comparison
 from ..conditions import Budget, Finding
 from ..dataset import Dataset
 from ..errors import InputError
+from ..jsonable import json_text
 from ..prediction import Prediction
 from ..problem import Problem
 from ..theorems.theorem import Theorem
@@ -199,5 +199,5 @@ class Diagnosis:
         return card(self)
 
     def to_json(self) -> str:
-        """Everything but arrays of samples, as JSON text; infinite and undefined numbers as text, which JSON has not."""
-        return json.dumps(plain(self))
+        """Everything but arrays of samples, as JSON text; infinite and undefined numbers are null."""
+        return json_text(plain(self))

@@ -1,12 +1,8 @@
-"""A Diagnosis as plain values, ready for JSON."""
+"""A Diagnosis as plain values, which `jsonable` turns into JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from math import isfinite
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 if TYPE_CHECKING:
     from ..prediction import Prediction
@@ -14,13 +10,13 @@ if TYPE_CHECKING:
 
 
 def plain(diagnosis: Diagnosis) -> dict[str, Any]:
-    """Nested dictionaries, lists, texts and numbers; infinite and undefined numbers as text, which JSON has not."""
+    """Nested dictionaries, lists, arrays, texts and numbers."""
     problem, budget = diagnosis.problem, diagnosis.budget
-    contents = {
+    return {
         "problem": repr(problem),
         "samples": problem.data.samples,
         "inputs": problem.data.inputs,
-        "findings": {name: {**finding.to_json()} for name, finding in diagnosis.findings.items()},
+        "findings": {name: finding.to_json() for name, finding in diagnosis.findings.items()},
         "symmetry": _symmetry(diagnosis.symmetry),
         "budget": {
             **dict(zip(("linear", "even", "inexpressible"), budget.fractions, strict=True)),
@@ -41,7 +37,6 @@ def plain(diagnosis: Diagnosis) -> dict[str, Any]:
         "warnings": diagnosis.warnings,
         "verified": None if diagnosis.verified is None else _verification(diagnosis.verified),
     }
-    return {name: _plain(value) for name, value in contents.items()}
 
 
 def _symmetry(symmetry: Symmetry) -> dict[str, Any]:
@@ -68,15 +63,3 @@ def _prediction(prediction: Prediction | None) -> dict[str, Any] | None:
 def _verification(verified: Verification) -> dict[str, Any]:
     rows = [{"quantity": name, "predicted": told, "simulated": seen} for name, told, seen in verified.rows]
     return {"status": verified.run.status.value, "times": verified.run.times, "loss": verified.run.loss, "rows": rows}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float):
-        return value if isfinite(value) else str(value)
-    return value

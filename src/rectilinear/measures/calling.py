@@ -18,7 +18,6 @@ Array = NDArray[np.float64]
 P = ParamSpec("P")
 Result = TypeVar("Result")
 Result_co = TypeVar("Result_co", covariant=True)
-AnyWeights = tuple[ArrayLike, ...]
 States = tuple[Network, tuple[Array, ...]]  # a network and its weights at every time, each layer (t, out, in)
 
 

@@ -86,7 +86,7 @@ def _verified(verified: Verification) -> list[Html]:
 
 
 def _findings(findings: Iterable[Finding]) -> list[Html]:
-    header = ("Holds", "Hypothesis", "Found in this sample", "Measured", "Holds up to")
+    header = ("Holds", "Hypothesis", "Found in this sample", "Measured", "Required")
     return [tag("h2", "Which hypotheses hold"), table(header, map(_finding, findings), class_="findings")]
 
 
@@ -94,7 +94,7 @@ def _finding(finding: Finding) -> tuple[str, ...]:
     population = "" if finding.p_value is None else f" For the population: p = {_number(finding.p_value)}."
     hypothesis = tag("div", tag("code", finding.name), tag("div", typeset(MEANINGS[finding.name]), class_="soft"))
     found = _sentence(finding.sentence + population)
-    return badge(VERDICTS[finding.holds]), hypothesis, found, _number(finding.measured), _number(finding.threshold)
+    return badge(VERDICTS[finding.holds]), hypothesis, found, _number(finding.measured), finding.requirement
 
 
 def _symmetry(diagnosis: Diagnosis) -> list[Html]:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..jsonable import jsonable, number_from
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -83,9 +85,9 @@ class Measurement:
     def to_json(self) -> dict[str, Any]:
         return {
             "what": self.what,
-            "value": _finite(self.value),
-            "low": _finite(self.low),
-            "high": _finite(self.high),
+            "value": jsonable(self.value),
+            "low": jsonable(self.low),
+            "high": jsonable(self.high),
             "form": self.form.value,
             "holds": self.holds if self.judges else None,
         }
@@ -94,8 +96,7 @@ class Measurement:
     def from_json(cls, values: Mapping[str, Any]) -> Measurement:
         low = -np.inf if values["low"] is None else values["low"]
         high = np.inf if values["high"] is None else values["high"]
-        value = np.nan if values["value"] is None else values["value"]
-        return cls(values["what"], value, low, high, Form(values["form"]))
+        return cls(values["what"], number_from(values["value"]), low, high, Form(values["form"]))
 
 
 def at_most(what: str, value: Number, high: float, form: Form = Form.PRINTED) -> Measurement:
@@ -140,12 +141,16 @@ class Evidence:
     def verdict(self) -> Verdict:
         """Confirmed if all hold; corrected if all of the corrected form hold, and there are some; contradicted otherwise.
 
+        Where nothing judges, nothing is decided.
+
         >>> Evidence((at_most("error as printed", 0.5, 0.1), at_most("as corrected", 0.0, 0.1, Form.CORRECTED))).verdict
         <Verdict.CORRECTED: 'corrected'>
         """
         if self.open_question:
             return Verdict.INCONCLUSIVE
         judging = [measurement for measurement in self.measurements if measurement.judges]
+        if not judging:
+            return Verdict.INCONCLUSIVE
         if all(measurement.holds for measurement in judging):
             return Verdict.CONFIRMED
         corrected = [measurement.holds for measurement in judging if measurement.form is Form.CORRECTED]
@@ -182,8 +187,3 @@ def written(value: float) -> str:
         return f"{value:.{min(decimals, 12)}f}".rstrip("0").rstrip(".")
     mantissa, _, exponent = f"{value:.3g}".partition("e")
     return f"{mantissa}·10{str(int(exponent)).translate(SUPERSCRIPTS)}" if exponent else mantissa
-
-
-def _finite(value: float) -> float | None:
-    """The number, or None for what JSON does not have."""
-    return float(value) if np.isfinite(value) else None

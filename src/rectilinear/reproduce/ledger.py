@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FileError, InputError
+from ..jsonable import json_text
+from ..whole_files import whole_file
 from .claim import Claim, Evidence, Measurement, Verdict
 from .kernels import compile_kernels
 from .workers import side_by_side
@@ -104,7 +106,7 @@ class Ledger:
         return f"{len(self.entries)} claims: {counts}" + (f"\nnot as recorded: {surprises}" if surprises else "")
 
     def to_json(self) -> str:
-        return json.dumps(
+        return json_text(
             {
                 "full": self.full,
                 "versions": versions(),
@@ -112,7 +114,6 @@ class Ledger:
                 "claims": [entry.to_json() for entry in self.entries],
             },
             indent=1,
-            ensure_ascii=False,
         )
 
 
@@ -230,7 +231,7 @@ class Store:
 
     def keep(self, entry: Entry) -> None:
         values = {"code": self.code, "seconds": entry.seconds, "entry": entry.to_json()}
-        self.write(f"claims/{entry.claim.name}.json", json.dumps(values, indent=1, ensure_ascii=False))
+        self.write(f"claims/{entry.claim.name}.json", json_text(values, indent=1))
 
     def save_results(self, claim: Claim, evidence: Evidence) -> None:
         """Figures as PNG and PDF, numbers as netCDF."""
@@ -241,16 +242,15 @@ class Store:
         if evidence.numbers:
             import xarray
 
-            attributes = {"claim": claim.statement, "source": claim.source, "settings": json.dumps(dict(evidence.settings))}
+            attributes = {"claim": claim.statement, "source": claim.source, "settings": json_text(dict(evidence.settings))}
             contents = xarray.Dataset(dict(evidence.numbers), attrs=attributes)
             contents.to_netcdf(self.out / f"{claim.name}.nc", engine="h5netcdf")
 
     def write(self, name: str, text: str) -> None:
         path = self.out / name
-        partial = path.with_name(path.name + ".part")
         try:
-            partial.write_text(text, encoding="utf-8")
-            partial.replace(path)  # an interrupted write never leaves half a file under the real name
+            with whole_file(path) as place:
+                place.write_text(text, encoding="utf-8")
         except OSError as error:
             raise FileError(f"{path}: it could not be written ({error}); choose another place.") from error
 

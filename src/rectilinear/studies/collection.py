@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FileError, InputError
+from ..jsonable import json_text
 from ..report import document, figure, tag
 from .correlation import correlation_path
 from .directions import direction_convergence
@@ -67,7 +68,7 @@ def _write(study: Study, out: Path) -> None:
         drawn.savefig(out / f"{study.name}.{kind}", dpi=RESOLUTION, metadata=dates)
     texts = {"question": study.question, "source": study.source, "finding": study.finding}
     xarray.Dataset(dict(study.numbers), attrs=texts).to_netcdf(out / f"{study.name}.nc", engine="h5netcdf")
-    (out / f"{study.name}.json").write_text(json.dumps(study.to_json(), ensure_ascii=False), encoding="utf-8")
+    (out / f"{study.name}.json").write_text(json_text(study.to_json()), encoding="utf-8")
 
 
 def _page(makers: Mapping[str, Any], out: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -88,7 +89,7 @@ def correlation_path(seeds: int = 6, correlations: Array = CORRELATIONS) -> Stud
             "late_switches": (("network", "correlation", "draw"), switching),
             "last_event_log10_time": (("network", "correlation", "draw"), last),
         },
-        draw=lambda: _draw(correlations, ranks, spreads, switching),
+        draw=partial(_draw, correlations, ranks, spreads, switching),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -58,7 +59,7 @@ def direction_convergence(seeds: int = 10) -> Study:
             "change": (("kind", "seed", "interval"), changes),
             "late_events": (("kind", "seed", "after"), late),
         },
-        draw=lambda: _draw(changes, runs),
+        draw=partial(_draw, changes, runs),
     )
 
 

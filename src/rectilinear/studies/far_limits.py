@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numba
@@ -74,11 +75,11 @@ def far_limits(problems: int = 20, descent_steps: int = 1_000_000) -> Study:
         source=SOURCE,
         finding=finding,
         numbers=numbers,
-        draw=lambda: _draw_far_limits(far, plain, descent_steps),
+        draw=partial(_draw_far_limits, far, plain, descent_steps),
     )
 
 
-@numba.njit(cache=True, fastmath=True)
+@numba.njit(cache=True)
 def plain_descent(first: Array, second: Array, x: Array, y: Array, rate: float, steps: int) -> None:
     """Gradient descent of a two-layer ReLU network on the logistic loss, in place, with nothing else in the loop: a million steps
     take seconds."""
@@ -133,7 +134,7 @@ def limit_rates(seed: int = 0) -> Study:
             **series,
             "exponent": (("curve",), np.array(list(exponents.values()))),
         },
-        draw=lambda: _draw_rates(course, shown, exponents),
+        draw=partial(_draw_rates, course, shown, exponents),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -117,7 +118,7 @@ def stable_ranks(samples: tuple[int, ...] = (10, 20, 40), half: int = 20) -> Stu
             "loss_slope": (("case", "decade"), slopes),
             "coefficient_balance": (("case", "time"), balances),
         },
-        draw=lambda: _draw_ranks(list(problems), ranks, spreads),
+        draw=partial(_draw_ranks, list(problems), ranks, spreads),
     )
 
 
@@ -178,7 +179,7 @@ def frozen_patterns(steps: int = 3000, half: int = 20, samples: int = 10, inputs
             "hold_share": (("held",), shares),
             "increment_ratio": (("case", "bound"), np.array([(r.min(), r.max()) for r in increments])),
         },
-        draw=lambda: _draw_switches(list(problems), [np.cumsum(count) for count in flips]),
+        draw=partial(_draw_switches, list(problems), [np.cumsum(count) for count in flips]),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -84,7 +85,7 @@ def symmetry_noise(draws: int = 1000, samples: int = 60, repeats: int = 20) -> S
             "unpaired": (("share",), UNPAIRED),
             "by_share": (("share", "repeat", "number"), lost),
         },
-        draw=lambda: _draw(jittered, lost),
+        draw=partial(_draw, jittered, lost),
     )
 
 

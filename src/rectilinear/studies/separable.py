@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -61,7 +62,7 @@ def separable_solutions(data_sets: int = 20, starts: int = 10) -> Study:
             "left_out": (("data_set", "start"), left_out),
             "directions": (("data_set", "start", "sign"), directions),
         },
-        draw=lambda: _draw(margins, fits),
+        draw=partial(_draw, margins, fits),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,7 +46,7 @@ def small_steps(rates: Array = RATES) -> Study:
         source="Kou, Chen & Gu 2023 treat descent, Phuong & Lampert 2021 the flow",
         finding=finding,
         numbers={"rate": (("rate",), rates), "error": (("problem", "rate"), errors), "order": (("problem",), orders)},
-        draw=lambda: _draw(rates, list(problems), errors),
+        draw=partial(_draw, rates, list(problems), errors),
     )
 
 

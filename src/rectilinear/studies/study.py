@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..jsonable import jsonable
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -31,13 +33,6 @@ class Study:
 
     def to_json(self) -> dict[str, Any]:
         """Everything but the figure; what is not a finite number becomes None."""
-        numbers = {name: _listed(np.asarray(values)) for name, (_, values) in self.numbers.items()}
+        numbers = {name: jsonable(np.asarray(values)) for name, (_, values) in self.numbers.items()}
         texts = {"name": self.name, "question": self.question, "source": self.source, "finding": self.finding}
         return {**texts, "numbers": numbers}
-
-
-def _listed(values: np.ndarray[Any, Any]) -> Any:
-    """Nested lists with None for nan and infinity, which JSON does not have."""
-    if values.ndim:
-        return [_listed(part) for part in values]
-    return values.item() if np.isfinite(values) else None

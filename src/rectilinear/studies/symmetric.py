@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -57,7 +58,7 @@ def symmetric_margin(seeds: int = 20) -> Study:
             "angle": (("setting", "seed", "time"), angles),
             "even_share": (("setting", "seed", "time"), evens),
         },
-        draw=lambda: _draw(settings, angles, evens),
+        draw=partial(_draw, settings, angles, evens),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -67,7 +68,7 @@ def finite_width(draws: int = 60) -> Study:
             "some_sample_barely_seen": (("width",), barely.mean(axis=1)),
             "some_class_missed": (("width",), missed.mean(axis=1)),
         },
-        draw=lambda: _draw(ranks, formula, (unseen.mean(axis=1), barely.mean(axis=1), missed.mean(axis=1))),
+        draw=partial(_draw, ranks, formula, (unseen.mean(axis=1), barely.mean(axis=1), missed.mean(axis=1))),
     )
 
 

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..conditions import Finding, alignment
+from ..conditions import Finding, alignment, measured_finding
+from ..conditions.finding import Direction
 from ..errors import FlowError
 from ..problem import Problem
 
@@ -64,12 +65,13 @@ def both_signs_grow(problem: Problem) -> Finding:
     """
     if problem.network.layers != 2 or problem.network.bias:
         sentence = f"it is defined for two layers without bias, found {problem.network}."
-        return Finding("both_signs_grow", False, 0.0, 0.0, None, sentence)
+        return measured_finding("both_signs_grow", 0.0, 0.0, sentence, direction="above")
     squares = growing_part(problem)[0]
     squares = squares * np.abs(squares)
     smaller = float(min(squares[squares > 0].sum(), -squares[squares < 0].sum()) / (np.abs(squares).sum() or 1.0))
     sentence = f"neurons of the weaker sign have {smaller:.3g} of the growing weights; some are required."
-    return Finding("both_signs_grow", smaller > 0 or problem.network.alpha == 1.0, smaller, 0.0, None, sentence)
+    direction: Direction = "at_least" if problem.network.alpha == 1.0 else "above"
+    return measured_finding("both_signs_grow", smaller, 0.0, sentence, direction=direction)
 
 
 def slope_mean(problem: Problem) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from ..conditions import Finding, measured_finding
+from ..conditions import Finding, measured_finding, undecided
 from ..conditions.finding import remembered
 from ..dataset import Dataset
 from ..errors import InputError
@@ -70,7 +70,7 @@ def nearly_symmetric(data: Dataset) -> Finding:
     try:
         distance = asymmetry(data).distance
     except InputError as error:
-        return Finding("nearly_symmetric", None, np.nan, NEARLY_SYMMETRIC, None, str(error))
+        return undecided("nearly_symmetric", NEARLY_SYMMETRIC, str(error))
     sentence = f"the data are {distance:.3g} away from even inputs with an odd target ({NEARLY_SYMMETRIC:g} is near)."
     return measured_finding("nearly_symmetric", distance, NEARLY_SYMMETRIC, sentence)
 

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
-from ..conditions import Finding, even_inputs, odd_target
+from ..conditions import Finding, even_inputs, odd_target, true_or_not
 from ..dataset import Dataset
 from ..errors import FlowError, HypothesisError
 from ..network import Weights
 from ..problem import Problem
 from .deep_structure import DeepStructure, blocks, deep_aligned_start, deep_structure
-from .theorem import OUTSIDE_WINDOW, Solution, Theorem
+from .theorem import WITHIN_WINDOW, Solution, Theorem
 
 Array = NDArray[np.float64]
 
@@ -120,7 +120,7 @@ def _solve(problem: Problem, times: Array) -> Solution:
     log_v, r = _norms_and_directions(problem, start, finite) if finite.size else (np.empty(0), np.empty((0, start.r.size)))
     if finite.size < times.size:
         if _window(problem)[1] < np.inf:  # asked for in spite of another hypothesis, so that nobody has looked at the times
-            raise HypothesisError(f"deep_reduction does not know this limit: {DEEP_REDUCTION.breaks[OUTSIDE_WINDOW]}.")
+            raise HypothesisError(f"deep_reduction does not know this limit: {DEEP_REDUCTION.breaks[WITHIN_WINDOW]}.")
         last_log_v, last_r = _limit(problem, start)
         log_v, r = np.append(log_v, last_log_v), np.concatenate([r, last_r[None, :]])
     u = np.exp(log_v - np.log(gain) / layers)
@@ -136,7 +136,7 @@ def _every_layer_trains(problem: Problem) -> Finding:
     network = problem.network
     holds = all(network.trainable_layers) and not network.bias
     sentence = f"all layers must train, without bias; the network is {network}."
-    return Finding("every_layer_trains", holds, float(network.layers), float(network.layers), None, sentence)
+    return true_or_not("every_layer_trains", holds, sentence)
 
 
 def _hypotheses(problem: Problem) -> list[Finding]:
@@ -164,9 +164,9 @@ DEEP_REDUCTION = Theorem(
         "deep_aligned_start": "the function is not linear and the reduced flow starts elsewhere",
         "even_inputs": "the two half-spaces pull differently and the structure is left",
         "odd_target": "the two half-spaces pull differently and the structure is left",
-        OUTSIDE_WINDOW: "the limit is not known in closed form; ask for finite times",
+        WITHIN_WINDOW: "the limit is not known in closed form; ask for finite times",
     },
     solve=_solve,
     window=_window,
-    essential=("every_layer_trains", OUTSIDE_WINDOW),
+    essential=("every_layer_trains", WITHIN_WINDOW),
 )

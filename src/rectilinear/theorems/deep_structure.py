@@ -192,7 +192,7 @@ def deep_aligned_start(problem: Problem) -> Finding:
     try:
         found = deep_structure(problem.weights, problem.network.alpha)
     except InputError as error:
-        return Finding("deep_aligned_start", False, np.inf, ALIGNED, None, str(error))
+        return measured_finding("deep_aligned_start", np.inf, ALIGNED, str(error))
     where = int(np.argmax(found.distances)) + 1
     sentence = (
         f"the weights leave the structure by {found.distance:.2g}, most in layer {where}."

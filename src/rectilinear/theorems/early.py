@@ -18,12 +18,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..conditions import Finding, no_decay
+from ..conditions import Finding, no_decay, true_or_not
 from ..network import Weights
 from ..problem import Problem
 from .aligned_flow import linear_pull, slope_mean
 from .symmetric import CONDITION_THREE_BREAKS, condition_three
-from .theorem import OUTSIDE_WINDOW, Solution, Theorem
+from .theorem import WITHIN_WINDOW, Solution, Theorem
 
 Array = NDArray[np.float64]
 
@@ -94,7 +94,7 @@ def hypotheses(problem: Problem) -> list[Finding]:
 def _lipschitz_loss(problem: Problem) -> Finding:
     holds = problem.loss.name in LIPSCHITZ
     sentence = f"a pull that is Lipschitz in the output (square or logistic loss) is required; the loss is {problem.loss}."
-    return Finding("lipschitz_loss", holds, LIPSCHITZ.get(problem.loss.name, np.inf), 1.0, None, sentence)
+    return true_or_not("lipschitz_loss", holds, sentence)
 
 
 def solve(problem: Problem, times: Array) -> Solution:
@@ -120,7 +120,7 @@ EARLY_PHASE = Theorem(
         "odd_target": "neurons grow along the mean of their own half-space of samples (Lemma 11 fails)",
         "lipschitz_loss": "the error is not bounded by the size of the weights",
         "no_decay": "growth and bound have other rates",
-        OUTSIDE_WINDOW: "the weights are too large for the linearised flow; two_neurons goes on from there",
+        WITHIN_WINDOW: "the weights are too large for the linearised flow; two_neurons goes on from there",
     },
     solve=solve,
     window=validity_window,

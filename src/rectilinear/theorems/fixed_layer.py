@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import wrightomega
 
-from ..conditions import Finding, no_decay, orthogonal_inputs
+from ..conditions import Finding, no_decay, orthogonal_inputs, true_or_not
 from ..losses import Loss
 from ..problem import Problem
 from .phuong_lampert import falling_loss
@@ -135,7 +135,7 @@ def first_layer_only(problem: Problem) -> Finding:
     network = problem.network
     holds = network.layers == 2 and network.trainable_layers == (True, False)
     sentence = f"two layers, the second one fixed, are required; the network is {network}."
-    return Finding("first_layer_only", holds, float(network.layers), 2.0, None, sentence)
+    return true_or_not("first_layer_only", holds, sentence)
 
 
 def solve(problem: Problem, times: Array) -> Solution:
@@ -152,17 +152,21 @@ def solve(problem: Problem, times: Array) -> Solution:
     return Solution(loss=loss, weights=(first, np.repeat(problem.weights[1][None], len(times), axis=0)))
 
 
+def hypotheses(problem: Problem) -> list[Finding]:
+    return [
+        first_layer_only(problem),
+        falling_loss(problem),
+        no_decay(problem),
+        orthogonal_inputs(problem.data),
+    ]
+
+
 FIXED_LAYER = Theorem(
     name="fixed_layer",
     title="on orthogonal inputs with a fixed second layer every sample runs by a clock of its own, in closed form",
     source="Kou, Chen & Gu 2023, orthogonal data",
     strength=90,
-    hypotheses=lambda problem: [
-        first_layer_only(problem),
-        falling_loss(problem),
-        no_decay(problem),
-        orthogonal_inputs(problem.data),
-    ],
+    hypotheses=hypotheses,
     breaks={
         "first_layer_only": "heights no longer move in proportion to the second layer",
         "falling_loss": "the time on a piece has another form",

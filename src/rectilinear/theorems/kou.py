@@ -23,7 +23,7 @@ from ..problem import Problem
 from .fixed_layer import first_layer_only
 from .max_margin import max_margin
 from .phuong_lampert import both_classes, falling_loss
-from .theorem import OUTSIDE_WINDOW, Solution, Theorem
+from .theorem import WITHIN_WINDOW, Solution, Theorem, limit_only
 
 Array = NDArray[np.float64]
 Signs = NDArray[np.int8]
@@ -182,9 +182,9 @@ LOW_RANK_BIAS = Theorem(
         "no_decay": "weights stay finite, and margins need not become equal",
         "both_classes": "one of the two matrices is never trained to be active",
         "nearly_orthogonal": "a sample may be fitted by the others: it is then no support vector and has a larger margin",
-        OUTSIDE_WINDOW: "there is no limit to speak of; simulate the problem, or see fixed_layer for orthogonal data",
+        WITHIN_WINDOW: "there is no limit to speak of; simulate the problem, or see fixed_layer for orthogonal data",
     },
     solve=solve,
-    window=lambda problem: (np.inf, np.inf),
-    essential=("first_layer_only", "falling_loss", OUTSIDE_WINDOW),
+    window=limit_only,
+    essential=("first_layer_only", "falling_loss", WITHIN_WINDOW),
 )

@@ -19,7 +19,7 @@ from ..losses import Loss
 from ..problem import Problem
 from .aligned_flow import AlignedStart, aligned_flow, aligned_start, both_signs_grow, linear_pull, slope_mean
 from .max_margin import max_margin
-from .theorem import OUTSIDE_WINDOW, Solution, Theorem
+from .theorem import WITHIN_WINDOW, Solution, Theorem, limit_only
 
 Array = NDArray[np.float64]
 
@@ -208,9 +208,9 @@ LIMIT = Theorem(
         "odd_target": "the function need not stay odd, and fits more than its linear part",
         "small_start": "the function keeps an even part from its start, and so may its limit",
         "both_signs_grow": "the other half of the samples is never learned",
-        OUTSIDE_WINDOW: "there is no limit to speak of; symmetric_data and two_neurons foretell finite times",
+        WITHIN_WINDOW: "there is no limit to speak of; symmetric_data and two_neurons foretell finite times",
     },
     solve=solve,
-    window=lambda problem: (np.inf, np.inf),
-    essential=("two_layers", OUTSIDE_WINDOW),
+    window=limit_only,
+    essential=("two_layers", WITHIN_WINDOW),
 )

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..conditions import no_decay, orthogonal_inputs, small_start, two_layers
+from ..conditions import Finding, no_decay, orthogonal_inputs, small_start, two_layers
 from ..problem import Problem
 from .margins import logistic_margin, square_margin
 from .subnetworks import early_subnetworks, flow_of, predicted_loss
@@ -60,19 +60,23 @@ def _solve(problem: Problem, times: Array) -> Solution:
     return Solution(loss=loss, small=small, statistics={"sub-networks": len(groups), "overshoot": overshoot})
 
 
-ORTHOGONAL = Theorem(
-    name="orthogonal",
-    title="on orthogonal inputs the network is one linear network per sign and active set",
-    source="Zhang, Saxe & Latham (v3), orthogonal inputs",
-    strength=70,
-    hypotheses=lambda problem: [
+def hypotheses(problem: Problem) -> list[Finding]:
+    return [
         two_layers(problem),
         relu(problem),
         growing_loss(problem),
         no_decay(problem),
         small_start(problem),
         orthogonal_inputs(problem.data),
-    ],
+    ]
+
+
+ORTHOGONAL = Theorem(
+    name="orthogonal",
+    title="on orthogonal inputs the network is one linear network per sign and active set",
+    source="Zhang, Saxe & Latham (v3), orthogonal inputs",
+    strength=70,
+    hypotheses=hypotheses,
     breaks={
         "two_layers": "there are no independent neurons to group",
         "relu": "neurons are not silent on the far side, and the classes interact",

@@ -32,7 +32,9 @@ from ..conditions import (
     odd_target,
     small_start,
     square_loss,
+    true_or_not,
     two_layers,
+    undecided,
 )
 from ..errors import FlowError, HypothesisError, InputError
 from ..prediction import SmallNetwork
@@ -40,7 +42,7 @@ from ..problem import Problem
 from .asymmetry import nearly_symmetric
 from .rise import Rise, rise_of
 from .subnetworks import SubNetworks, flow_of, small_network
-from .theorem import OUTSIDE_WINDOW, Solution, Theorem
+from .theorem import WITHIN_WINDOW, Solution, Theorem, finite_times
 
 Array = NDArray[np.float64]
 
@@ -202,7 +204,7 @@ def fixed_halves(problem: Problem) -> Finding:
     data, fit = problem.data, _best_fit(problem)
     scale = np.linalg.norm(fit) * np.linalg.norm(data.correlation) * np.sum(data.x**2, axis=1)
     if not scale.all():
-        return Finding("fixed_halves", False, np.inf, 0.0, None, "the best linear fit is zero, so there is no rise.")
+        return measured_finding("fixed_halves", np.inf, 0.0, "the best linear fit is zero, so there is no rise.")
     cosines = (data.x @ fit) * (data.x @ data.correlation) / scale
     worst = int(np.argmin(cosines))
     sentence = (
@@ -217,7 +219,7 @@ def broken_symmetry(problem: Problem) -> Finding:
     """The data are not exactly symmetric: with Condition 3 nothing grows on the plateau, which is then the limit."""
     holds = not (even_inputs(problem.data).holds and odd_target(problem.data).holds)
     sentence = "the data are not exactly symmetric." if holds else "the data are exactly symmetric: use two_neurons."
-    return Finding("broken_symmetry", holds, float(holds), 1.0, None, sentence)
+    return true_or_not("broken_symmetry", holds, sentence)
 
 
 def pinned_survivors(problem: Problem) -> Finding:
@@ -225,11 +227,11 @@ def pinned_survivors(problem: Problem) -> Finding:
     work = len(problem.data.lines) * problem.network.widths[0]
     if work > MOST_WORK:
         sentence = f"undecided: {work} pairs of lines and neurons are too many to follow ({MOST_WORK} at most)."
-        return Finding("pinned_survivors", None, np.nan, 0.0, None, sentence)
+        return undecided("pinned_survivors", 0.0, sentence)
     try:
         rise = rise_of(problem)
     except (FlowError, HypothesisError) as error:
-        return Finding("pinned_survivors", False, np.nan, 0.0, None, str(error))
+        return measured_finding("pinned_survivors", np.nan, 0.0, str(error))
     room = rise.turning_room(problem.data.lines.normals)
     found = f"{(rise.survivors.shares > 0).sum()} neurons survive small"
     sentence = f"{found}, each pinned by kinks." if room == 0 else f"{found}, and some can turn in {room} dimension(s)."
@@ -269,9 +271,9 @@ PERTURBED_SYMMETRY = Theorem(
         "fixed_halves": "a large group is caught on a kink while it turns",
         "broken_symmetry": "there is no escape to foretell",
         "pinned_survivors": "survivors turn while they grow, and the escape takes another time",
-        OUTSIDE_WINDOW: "the end of the escape is not foretold; ask for finite times",
+        WITHIN_WINDOW: "the end of the escape is not foretold; ask for finite times",
     },
     solve=_solve,
-    window=lambda problem: (0.0, float(np.finfo(np.float64).max)),
-    essential=("two_layers", "square_loss", OUTSIDE_WINDOW),
+    window=finite_times,
+    essential=("two_layers", "square_loss", WITHIN_WINDOW),
 )

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..conditions import Finding, no_decay, orthogonally_separable, small_start, two_layers
+from ..conditions import Finding, measured_finding, no_decay, orthogonally_separable, small_start, true_or_not, two_layers
 from ..dataset import Dataset
 from ..errors import InputError
 from ..long_trajectory import LongTrajectory
@@ -181,7 +181,7 @@ def both_classes(data: Dataset) -> Finding:
     """Samples of both classes; `measured` is the size of the smaller class."""
     smaller = int(min(np.sum(data.y > 0), np.sum(data.y < 0)))
     sentence = f"the smaller class has {smaller} sample(s); at least one is required."
-    return Finding("both_classes", smaller > 0, float(smaller), 1.0, None, sentence)
+    return measured_finding("both_classes", smaller, 1.0, sentence, direction="at_least")
 
 
 def neurons_for_both(problem: Problem) -> Finding:
@@ -189,13 +189,13 @@ def neurons_for_both(problem: Problem) -> Finding:
     classes = neuron_classes(problem)
     fewer = int(min(np.sum(classes > 0), np.sum(classes < 0)))
     sentence = f"{fewer} neuron(s) join the class with fewer of them; at least one is required."
-    return Finding("neurons_for_both", fewer > 0, float(fewer), 1.0, None, sentence)
+    return measured_finding("neurons_for_both", fewer, 1.0, sentence, direction="at_least")
 
 
 def falling_loss(problem: Problem) -> Finding:
     """The logistic or the exponential loss: it falls for ever on separable data."""
     sentence = f"the logistic or the exponential loss is required; the loss is {problem.loss}."
-    return Finding("falling_loss", problem.loss.is_classification, float(problem.loss.code), 1.0, None, sentence)
+    return true_or_not("falling_loss", problem.loss.is_classification, sentence)
 
 
 def hypotheses(problem: Problem) -> list[Finding]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..conditions import Finding
+from ..conditions import Finding, true_or_not
 from ..errors import HypothesisError
 from ..prediction import Prediction, SmallNetwork
 from ..problem import Problem
@@ -33,6 +33,16 @@ class Solution:
     small: SmallNetwork | None = None
     weights: tuple[Array, ...] = ()
     statistics: Mapping[str, Any] = field(default_factory=dict)
+
+
+def limit_only(problem: Problem) -> tuple[float, float]:
+    """The window of a theorem that speaks of the limit alone."""
+    return np.inf, np.inf
+
+
+def finite_times(problem: Problem) -> tuple[float, float]:
+    """The window of a theorem that does not know the limit."""
+    return 0.0, float(np.finfo(np.float64).max)
 
 
 def any_time(problem: Problem) -> tuple[float, float]:
@@ -108,7 +118,7 @@ class Theorem:
         return f"Theorem {self.name}: {self.title} ({self.source})"
 
 
-OUTSIDE_WINDOW = "within_window"
+WITHIN_WINDOW = "within_window"
 
 
 def _within_window(window: tuple[float, float], times: Array) -> Finding:
@@ -116,4 +126,4 @@ def _within_window(window: tuple[float, float], times: Array) -> Finding:
     holds = bool(times[0] >= first and times[-1] <= last)
     span = "t = infinity only" if first == np.inf else f"times from {first:g} to {last:g}"
     sentence = f"it speaks of {span}, asked for {times[0]:g} to {times[-1]:g}."
-    return Finding(OUTSIDE_WINDOW, holds, float(times[-1]), float(last), None, sentence)
+    return true_or_not(WITHIN_WINDOW, holds, sentence)

@@ -24,7 +24,7 @@ from ..problem import Problem
 from .aligned_flow import MAX_EXPONENT, TOLERANCE, both_signs_grow, growing_part, integrate, slope_mean
 from .limits import linear_limit
 from .linear_loss import linear_loss
-from .theorem import OUTSIDE_WINDOW, Solution, Theorem
+from .theorem import WITHIN_WINDOW, Solution, Theorem
 from .two_neuron_kernel import square_velocity, wedge_means
 
 Array = NDArray[np.float64]
@@ -227,7 +227,7 @@ TWO_NEURONS = Theorem(
         "even_inputs": "neurons grow along the mean of their own half-space of samples, in more than two directions",
         "odd_target": "neurons grow along the mean of their own half-space of samples, in more than two directions",
         "small_start": "neurons are not yet aligned when the loss begins to fall",
-        OUTSIDE_WINDOW: "neurons of one sign only are left, and half of the samples is never learned",
+        WITHIN_WINDOW: "neurons of one sign only are left, and half of the samples is never learned",
     },
     solve=solve,
     window=_window,

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..conditions import Finding, measured_finding, no_decay, small_start, two_layers
+from ..conditions import Finding, measured_finding, no_decay, small_start, true_or_not, two_layers
 from ..dataset import Dataset
 from ..problem import Problem
 from .margins import grown_margin
@@ -33,7 +33,7 @@ def xor_samples(data: Dataset) -> Finding:
     pairs, alone = data.mirror_pairs
     required = "two antipodal pairs with equal labels, of opposite sign across the pairs, on orthogonal lines, are required"
     if len(pairs) != 2 or alone.size or data.y[pairs[0, 0]] * data.y[pairs[1, 0]] >= 0:
-        return Finding("xor_samples", False, np.inf, ROUNDING, None, f"{required}; found {data}.")
+        return measured_finding("xor_samples", np.inf, ROUNDING, f"{required}; found {data}.")
     units = data.x[pairs[:, 0]] / np.linalg.norm(data.x[pairs[:, 0]], axis=1, keepdims=True)
     cosine = abs(float(units[0] @ units[1]))
     labels = float(np.abs(np.diff(data.y[pairs], axis=1)).max() / np.abs(data.y).max())
@@ -52,7 +52,7 @@ def growing_loss(problem: Problem) -> Finding:
     """The loss is the square or the logistic loss, whose margins have closed forms."""
     holds = problem.loss.name in ("square", "logistic")
     sentence = f"the square or the logistic loss is required; the loss is {problem.loss}."
-    return Finding("growing_loss", holds, float(problem.loss.code), 1.0, None, sentence)
+    return true_or_not("growing_loss", holds, sentence)
 
 
 def _solve(problem: Problem, times: Array) -> Solution:
@@ -77,19 +77,23 @@ def _solve(problem: Problem, times: Array) -> Solution:
     )
 
 
-XOR = Theorem(
-    name="xor",
-    title="on XOR the network is four linear networks of one sample each",
-    source="Zhang, Saxe & Latham (v3), XOR",
-    strength=70,
-    hypotheses=lambda problem: [
+def hypotheses(problem: Problem) -> list[Finding]:
+    return [
         two_layers(problem),
         relu(problem),
         growing_loss(problem),
         no_decay(problem),
         small_start(problem),
         xor_samples(problem.data),
-    ],
+    ]
+
+
+XOR = Theorem(
+    name="xor",
+    title="on XOR the network is four linear networks of one sample each",
+    source="Zhang, Saxe & Latham (v3), XOR",
+    strength=70,
+    hypotheses=hypotheses,
     breaks={
         "two_layers": "there are no independent neurons to group",
         "relu": "neurons are not silent on the far side, and the four groups interact",
