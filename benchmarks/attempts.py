@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import rectilinear as rl
-from rectilinear.flow.field import flatten, make_field
+from rectilinear.flow.field import make_field
+from rectilinear.flow.state import flatten
 
 Array = NDArray[np.float64]
 

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 
 import rectilinear as rl
-from rectilinear.flow.field import flatten, make_field
+from rectilinear.flow.field import make_field
+from rectilinear.flow.state import flatten
 from rectilinear.plots.style import colour, panels, paper
 
 from .peers.descent import torch_loss

@@ -158,7 +158,7 @@ def test_an_interrupted_run_keeps_what_there_is(call, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(cli.ProgressBar, "__call__", interrupted)
-    monkeypatch.setattr("rectilinear.flow.watch.REPORT_EVERY", 0.0)
+    monkeypatch.setattr("rectilinear.flow.budgets.REPORT_EVERY", 0.0)
     result = call(*DESCEND, "--out", tmp_path / "run.nc")
     assert result.exit_code == 130
     assert "stopped: interrupted by the user" in result.stdout

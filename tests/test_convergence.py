@@ -6,9 +6,11 @@ from scipy.integrate import solve_ivp
 
 import rectilinear as rl
 from rectilinear.events import Kind
-from rectilinear.flow import radau, smooth
-from rectilinear.flow.explicit import ExplicitStepper
-from rectilinear.flow.stabilised import StabilisedStepper, coefficients
+from rectilinear.flow.engines import explicit_steps
+from rectilinear.flow.field import frozen
+from rectilinear.flow.steppers import radau
+from rectilinear.flow.steppers.chebyshev import StabilisedStepper, coefficients
+from rectilinear.flow.steppers.dormand_prince import ExplicitStepper
 
 
 def six_points(width, scale, seed):
@@ -34,7 +36,7 @@ def test_collocation_converges_with_order_eight_at_least(loss, end, steps, l2):
 
     def rhs(_, flat):
         out = np.empty_like(theta)
-        radau.velocity(
+        frozen.velocity(
             flat.reshape(theta.shape), group, seen, y, loss, l2, train, out, np.empty((3, 2)), np.empty(6), np.empty(6)
         )
         return out.ravel()
@@ -158,7 +160,7 @@ def test_late_phases_are_stepped_by_stabilised_steps(monkeypatch, widths):
     problem = rl.Problem(rl.Dataset(x, x @ rng.standard_normal(5)), net, net.init(0.5, seed=0))
     times = [0.0, 20.0, 200.0, 1000.0]
     fast = rl.simulate(problem, times, rtol=1e-7, method="smooth")
-    monkeypatch.setattr(smooth, "PATIENCE", 10**9)
+    monkeypatch.setattr(explicit_steps, "PATIENCE", 10**9)
     plain = rl.simulate(problem, times, rtol=1e-7, method="smooth")
     assert "stabilised" not in plain.statistics
     assert fast.statistics["stabilised"] > 0

@@ -6,10 +6,10 @@ import pytest
 import naive
 import rectilinear as rl
 from rectilinear.events import Kind
-from rectilinear.flow import deep_kinks
-from rectilinear.flow.deep_kinks import DeepKinks
-from rectilinear.flow.deep_pattern import DeepPattern
-from rectilinear.flow.field import flatten
+from rectilinear.flow.field.frozen_deep import DeepPattern
+from rectilinear.flow.kinks import deep as deep_kinks
+from rectilinear.flow.kinks.deep import DeepKinks
+from rectilinear.flow.state import flatten
 
 SETTINGS = [
     {},

@@ -1,14 +1,15 @@
 """simulate, resume and descend: refusals, statuses, budgets, what is kept, and deeper networks."""
 
 from dataclasses import fields
-from importlib import import_module
 
 import numpy as np
 import pytest
 
 import rectilinear as rl
 from rectilinear.events import Events, Kind
-from rectilinear.flow import kink_engine, radau, watch
+from rectilinear.flow import budgets, choose
+from rectilinear.flow.engines import kink_exact
+from rectilinear.flow.steppers import radau
 
 ENGINES = {
     "kinks": {"method": "kinks", "early_phase": False},
@@ -173,7 +174,7 @@ def interrupting(after):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_an_interrupted_run_returns_what_there_is(monkeypatch, engine):
-    monkeypatch.setattr(watch, "REPORT_EVERY", -1.0)  # report at every step
+    monkeypatch.setattr(budgets, "REPORT_EVERY", -1.0)  # report at every step
     progress, calls = interrupting(after=6)
     run = rl.simulate(six_points(scale=1e-6), [0.0, 1e-3, 300.0], progress=progress, **ENGINES[engine])
     assert run.status is rl.Status.INTERRUPTED
@@ -186,7 +187,7 @@ def test_an_interrupted_run_returns_what_there_is(monkeypatch, engine):
 
 
 def test_an_interrupted_run_can_be_resumed(monkeypatch):
-    monkeypatch.setattr(watch, "REPORT_EVERY", -1.0)
+    monkeypatch.setattr(budgets, "REPORT_EVERY", -1.0)
     problem = six_points()
     part = rl.simulate(problem, [0.0, 300.0], progress=interrupting(after=60)[0], method="kinks")
     assert part.events.count(Kind.PIN) > 0
@@ -210,7 +211,7 @@ def test_a_run_without_a_possible_step_is_stuck_and_keeps_what_there_is(monkeypa
         calls.append(1)
         return radau.collocation_step(*arguments) if len(calls) < 10 else (-1.0, 1, 0.0, 1.0)
 
-    monkeypatch.setattr(kink_engine, "collocation_step", failing)
+    monkeypatch.setattr(kink_exact, "collocation_step", failing)
     run = rl.simulate(six_points(), [0.0, 300.0], method="kinks")
     assert run.status is rl.Status.STUCK
     assert 0.0 < run.times[-1] < 300.0
@@ -235,7 +236,7 @@ def test_gradient_descent_that_diverges_says_so():
 
 
 def test_gradient_descent_interrupted_or_out_of_time_returns_what_there_is(monkeypatch):
-    monkeypatch.setattr(watch, "REPORT_EVERY", -1.0)
+    monkeypatch.setattr(budgets, "REPORT_EVERY", -1.0)
     run = rl.descend(six_points(), 0.1, 100, record_every=2, progress=interrupting(after=5)[0])
     assert run.status is rl.Status.INTERRUPTED
     np.testing.assert_allclose(run.times, [0.0, 0.2, 0.4, 0.5])
@@ -298,7 +299,7 @@ def test_events_of_a_run_survive_saving(tmp_path):
 def test_auto_follows_kinks_for_few_samples_and_steps_smoothly_for_many(monkeypatch):
     assert rl.simulate(six_points(), [0.1]).provenance["method"] == "kink-exact"
     assert rl.simulate(deep(), [0.1]).provenance["method"] == "kink-exact"
-    monkeypatch.setattr(import_module("rectilinear.flow.simulate"), "FEW_SAMPLES", 5)
+    monkeypatch.setattr(choose, "FEW_SAMPLES", 5)
     assert rl.simulate(six_points(), [0.1]).provenance["method"] == "smooth"
     assert rl.simulate(six_points(), [0.1], method="kinks").provenance["method"] == "kink-exact"
 

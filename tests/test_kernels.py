@@ -5,10 +5,12 @@ import pytest
 
 import naive
 import rectilinear as rl
-from rectilinear.flow import aligned, field, radau
-from rectilinear.flow.field import DeepField, TwoLayerField, flatten, make_field, unflatten
-from rectilinear.flow.kernels import BLOCK, padded
-from rectilinear.flow.kinks import Kinks
+from rectilinear.flow import collocation
+from rectilinear.flow.field import DeepField, TwoLayerField, aligned_neurons, deep, make_field, two_layer
+from rectilinear.flow.field.frozen import capacitance, solve, velocity
+from rectilinear.flow.field.two_layer_kernels import BLOCK, padded
+from rectilinear.flow.kinks.geometry import Kinks
+from rectilinear.flow.state import flatten, unflatten
 
 ROUNDING = 1e-13  # of the largest entry: sums of a few hundred terms in another order
 LOSSES = ("square", "logistic", "exponential")
@@ -96,8 +98,8 @@ def test_mirrored_samples_at_the_borders_of_blocks():
 
 @pytest.mark.parametrize("workers", [2, 3, 7])
 def test_work_shared_by_threads_gives_the_same_field(monkeypatch, workers):
-    monkeypatch.setattr(field, "THREAD_WORK", 0)
-    monkeypatch.setattr(field, "workers", lambda: workers)
+    monkeypatch.setattr(two_layer, "THREAD_WORK", 0)
+    monkeypatch.setattr(two_layer, "workers", lambda: workers)
     rng = np.random.default_rng(2)
     for samples in (1, 2, 3, 8, 20):
         assert_field_is_the_naive_one(made_problem("partly mirrored", samples, 3, (3,), "square", 0.0, rng))
@@ -116,8 +118,8 @@ def aligned_problem(kind, loss, alpha, spread, rng):
 @pytest.fixture
 def always_split(monkeypatch):
     """Aligned neurons are looked for in the smallest problems; the list says of every drive whether they were folded."""
-    monkeypatch.setattr(aligned, "WORK", 0)
-    monkeypatch.setattr(aligned, "WORTHWHILE", 0.6)
+    monkeypatch.setattr(aligned_neurons, "WORK", 0)
+    monkeypatch.setattr(aligned_neurons, "WORTHWHILE", 0.6)
     drive, folded = TwoLayerField._aligned_drive, []
 
     def noted(*given):
@@ -134,7 +136,9 @@ def always_split(monkeypatch):
 def test_aligned_neurons_are_folded_into_one_line_without_error(always_split, spread, kind):
     for seed, loss in enumerate(LOSSES):
         problem = aligned_problem(kind, loss, ALPHAS[seed % 2], spread, np.random.default_rng(seed))
-        split = aligned.find_split(problem.weights[0], problem.weights[1][0], problem.x.T, np.linalg.norm(problem.x, axis=1))
+        split = aligned_neurons.find_split(
+            problem.weights[0], problem.weights[1][0], problem.x.T, np.linalg.norm(problem.x, axis=1)
+        )
         assert 0 < len(split.others) < 12
         assert_field_is_the_naive_one(problem)
     assert always_split
@@ -176,7 +180,7 @@ def test_kinks_beyond_which_aligned_neurons_are(always_split, spread):
         kinks = Kinks(problem)
         theta = np.concatenate([problem.weights[0], problem.weights[1].T], axis=1)
         signs = rng.integers(-1, 2, (12, len(kinks))).astype(np.int8)
-        split = aligned.find_split(problem.weights[0], problem.weights[1][0], kinks.normals.T, np.ones(len(kinks)))
+        split = aligned_neurons.find_split(problem.weights[0], problem.weights[1][0], kinks.normals.T, np.ones(len(kinks)))
         assert split is not None
         heights = theta[:, :-1] @ kinks.normals.T
         clear = np.abs(heights) > 1e-12
@@ -220,7 +224,7 @@ def test_the_next_kink_to_catch_a_neuron():
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("widths", [(1, 1), (2, 3), (3, 1, 2)])
 def test_deep_field_of_small_sizes(monkeypatch, widths, loss):
-    monkeypatch.setattr(field, "DEEP_BLOCK", 3)  # samples 1..7 then fill none, one, two blocks and parts of them
+    monkeypatch.setattr(deep, "DEEP_BLOCK", 3)  # samples 1..7 then fill none, one, two blocks and parts of them
     rng = np.random.default_rng(3)
     for samples in range(1, 8):
         for inputs in (1, 2, 3):
@@ -278,7 +282,7 @@ def frozen(rng, samples, d, neurons, groups, loss, alpha=0.3):
 def frozen_velocity(theta, group, seen, y, loss, l2, train):
     out, g = np.full_like(theta, np.nan), np.empty((len(seen), theta.shape[1] - 1))
     f, pull = np.empty(len(y)), np.empty(len(y))
-    mean, speed = radau.velocity(theta, group, seen, y, LOSSES.index(loss), l2, train, out, g, f, pull)
+    mean, speed = velocity(theta, group, seen, y, LOSSES.index(loss), l2, train, out, g, f, pull)
     return out, g, f, pull, mean, speed
 
 
@@ -339,9 +343,9 @@ def test_newton_s_linear_system_is_solved_as_by_the_dense_jacobian(loss, train):
         right[:, :d] *= moves[0]  # what does not train has no velocity, so Newton never asks for it to move
         right[:, d] *= moves[1]
         for mu in (2.0 + 0.0j, 0.7 + 1.3j):
-            inverse = radau._capacitance(mu, theta, group, seen, g, root, moves)
+            inverse = capacitance(mu, theta, group, seen, g, root, moves)
             out = np.empty_like(right)
-            radau._solve(mu, theta, group, seen, g, root, moves, inverse, right, out)
+            solve(mu, theta, group, seen, g, root, moves, inverse, right, out)
             dense = np.linalg.solve(mu * np.eye(theta.size) - jacobian, right.ravel()).reshape(theta.shape)
             np.testing.assert_allclose(out, dense, rtol=0, atol=1e-11 * np.abs(dense).max())
 
@@ -365,15 +369,15 @@ def test_capacitance_is_woodbury_s_small_matrix(train):
             [moves[0] * theta[e, d] * seen[group[e]], moves[1] * (seen[group[e]] @ theta[e, :d])[:, None]], axis=1
         ).T
     small = np.eye(samples) + root[:, None] * (slopes.T @ np.linalg.solve(mu * np.eye(theta.size) - arrows, slopes)) * root
-    ours = radau._capacitance(mu, theta, group, seen, g, root, moves)
+    ours = capacitance(mu, theta, group, seen, g, root, moves)
     np.testing.assert_allclose(ours @ small, np.eye(samples), rtol=0, atol=1e-12)
 
 
 def test_collocation_has_the_nodes_and_weights_of_radau():
     """Five stages, the last at the end of the step; the quadrature is exact up to degree 8, the embedded one up to degree 4."""
     degrees = np.arange(9)
-    np.testing.assert_allclose(radau.WEIGHTS @ radau.NODES[:, None] ** degrees, 1 / (degrees + 1), rtol=1e-13)
-    assert abs(radau.WEIGHTS @ radau.NODES**9 - 0.1) > 1e-6
-    assert radau.NODES[-1] == 1.0
-    assert abs(radau.EIGENVALUES[0].imag) == 0.0
-    assert (radau.EIGENVALUES.real > 0).all()
+    np.testing.assert_allclose(collocation.WEIGHTS @ collocation.NODES[:, None] ** degrees, 1 / (degrees + 1), rtol=1e-13)
+    assert abs(collocation.WEIGHTS @ collocation.NODES**9 - 0.1) > 1e-6
+    assert collocation.NODES[-1] == 1.0
+    assert abs(collocation.EIGENVALUES[0].imag) == 0.0
+    assert (collocation.EIGENVALUES.real > 0).all()

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import rectilinear as rl
 from rectilinear.events import Events, Kind
-from rectilinear.flow.kinks import Kinks, box_problem
+from rectilinear.flow.kinks.contact import box_problem, resolve
+from rectilinear.flow.kinks.geometry import Kinks
 
 TINY = 1e-9
 METHODS = ("kinks", "smooth")
@@ -118,7 +119,7 @@ def test_a_verdict_moves_every_neuron_into_the_pattern_it_names(seed, touching, 
     kinks, rng = random_kinks(seed)
     lines = rng.permutation(4)[:touching]
     pull, signs = rng.standard_normal(6), rng.choice(np.array([-1, 1], dtype=np.int8), 4)
-    verdict = kinks.resolve(signs, lines, sign_a, pull)
+    verdict = resolve(kinks, signs, lines, sign_a, pull)
     attracting = sign_a * kinks.jumps(pull)[lines] < 0
     after = signs.copy()
     after[lines] = verdict.signs

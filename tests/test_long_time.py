@@ -8,8 +8,9 @@ from scipy.special import expi
 
 import rectilinear as rl
 from rectilinear.errors import InputError
-from rectilinear.flow.long_kernels import log_integral, normalised_pulls, rescaled_step
-from rectilinear.flow.radau import ALL_NODES, ORDER
+from rectilinear.flow.collocation import ALL_NODES, ORDER
+from rectilinear.flow.field.log_domain import normalised_pulls
+from rectilinear.flow.steppers.radau_log_time import log_integral, rescaled_step
 from rectilinear.long_trajectory import LongTrajectory
 from rectilinear.trajectory import Status
 

@@ -6,7 +6,8 @@ import numpy as np
 from scipy.special import expit
 
 import rectilinear as rl
-from rectilinear.flow.field import flatten, make_field, unflatten
+from rectilinear.flow.field import make_field
+from rectilinear.flow.state import flatten, unflatten
 
 from ..attempts import Array
 

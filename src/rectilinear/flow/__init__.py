@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .descend import descend
-from .simulate import resume, simulate
+from .resume import resume
+from .simulate import simulate
 
 __all__ = ["descend", "resume", "simulate"]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..network import Weights
 from ..problem import Problem
 from ..trajectory import Audit
-
-Array = NDArray[np.float64]
 
 
 def audit_run(problem: Problem, times: Array, loss: Array, weights: tuple[Array, ...], energy: Array | None) -> Audit:

@@ -10,8 +10,9 @@ from ..errors import InputError
 from ..problem import Problem
 from ..trajectory import Status, Trajectory
 from .audit import audit_run
-from .field import flatten, make_field, unflatten
-from .watch import Progress, Watch, provenance
+from .budgets import Progress, Watch, provenance
+from .field import make_field
+from .state import flatten, unflatten
 
 
 def descend(

@@ -1,0 +1,12 @@
+"""The arrays of this package, named by what they hold. Everything that is measured is float64."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+Indices = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+Signs = NDArray[np.int8]  # +1 or -1 for the side of a kink, 0 on it

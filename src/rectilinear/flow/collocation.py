@@ -1,0 +1,123 @@
+"""Radau IIA collocation with five stages: nodes and matrices, and the polynomial of a step between its nodes 0, c_1, ..., c_5.
+
+Nodes and matrices are computed rather than tabulated (Hairer & Wanner, Solving ODEs II, IV.8).
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from scipy.special import roots_jacobi
+
+from ..arrays import Array, Complex
+
+STAGES = 5
+ORDER = 2 * STAGES - 1
+
+
+def _collocation() -> tuple[Array, Array, Complex, Complex, Complex, Array]:
+    """Nodes c, matrix A (its last row holds the weights b), eigenvalues of A^{-1} and embedded error.
+
+    Of the eigenvalues the real one and one of each conjugate pair are kept, with the matching columns of the eigenvectors and
+    rows of their inverse.
+    """
+    inner, _ = roots_jacobi(STAGES - 1, 1.0, 0.0)
+    c = np.append((1 + inner) / 2, 1.0)
+    powers = np.arange(1, STAGES + 1)
+    vandermonde = c[:, None] ** (powers - 1)
+    a = (c[:, None] ** powers / powers) @ np.linalg.inv(vandermonde)
+    inverse = np.linalg.inv(a)
+    values, vectors = np.linalg.eig(inverse)
+    order = np.argsort(np.abs(values.imag))
+    real = order[0]
+    upper = [k for k in order[1:] if values[k].imag > 0]
+    kept = [real, *upper]
+    arranged = np.concatenate([[real], upper, [int(np.argmin(np.abs(values - values[k].conj()))) for k in upper]]).astype(
+        int
+    )
+    back = np.linalg.inv(vectors[:, arranged])
+    # embedded quadrature with the extra node 0, whose weight is the inverse of the real eigenvalue
+    gamma = 1.0 / values[real].real
+    moments = 1.0 / powers
+    moments[0] -= gamma
+    embedded = np.linalg.solve(vandermonde.T, moments)
+    error = (embedded - a[-1]) @ inverse
+    return c, a, values[kept], vectors[:, kept].copy(), back[: len(kept)].copy(), error
+
+
+NODES, MATRIX, EIGENVALUES, VECTORS, BACK, ERROR = _collocation()
+WEIGHTS = MATRIX[-1].copy()
+ALL_NODES = np.append(0.0, NODES)  # the collocation polynomial passes through these
+BARYCENTRIC = 1.0 / np.prod(ALL_NODES[:, None] - ALL_NODES[None, :] + np.eye(STAGES + 1), axis=1)
+# integral from 0 to u of the polynomial through values at the stage nodes: powers of u times this matrix
+ANTIDERIVATIVE = np.linalg.inv(NODES[:, None] ** np.arange(STAGES)) / np.arange(1, STAGES + 1)[:, None]
+SMALLEST_GAP = 1e-12  # of the step: how soon after leaving a kink a neuron may come back to it
+
+
+@numba.njit(cache=True, nogil=True)
+def basis(u: float, out: Array) -> None:
+    """Write the values at u of the Lagrange polynomials of the six nodes."""
+    total = 0.0
+    for j in range(ALL_NODES.shape[0]):
+        gap = u - ALL_NODES[j]
+        if gap == 0.0:
+            out[:] = 0.0
+            out[j] = 1.0
+            return
+        out[j] = BARYCENTRIC[j] / gap
+        total += out[j]
+    for j in range(ALL_NODES.shape[0]):
+        out[j] /= total
+
+
+def basis_at(u: float) -> Array:
+    """Values at u of the Lagrange polynomials of the nodes, (6,)."""
+    out = np.empty(STAGES + 1)
+    basis(u, out)
+    return out
+
+
+def integral_weights(u: float) -> Array:
+    """Weights (5,) of stage values in the integral from 0 to u, in units of the step."""
+    return np.asarray(u ** np.arange(1, STAGES + 1) @ ANTIDERIVATIVE)
+
+
+@numba.njit(cache=True, nogil=True)
+def value_at(values: Array, u: float) -> float:
+    """The polynomial through `values` (6,) at the nodes, at u."""
+    top = bottom = 0.0
+    for j in range(ALL_NODES.shape[0]):
+        gap = u - ALL_NODES[j]
+        if gap == 0.0:
+            return values[j]
+        term = BARYCENTRIC[j] / gap
+        top += term * values[j]
+        bottom += term
+    return top / bottom
+
+
+@numba.njit(cache=True, nogil=True)
+def first_root(values: Array, band: float, before: float) -> float:
+    """Where the polynomial through `values` (6,) first falls below -band, if before `before`; 2.0 if it does not."""
+    for j in range(1, ALL_NODES.shape[0]):
+        if ALL_NODES[j - 1] >= before:
+            return 2.0
+        if values[j] < -band:
+            low, high = ALL_NODES[j - 1], ALL_NODES[j]
+            if values[j - 1] <= 0.0:
+                # it starts on the kink itself: has it been above in between?
+                gap, above = high - low, False
+                while gap > SMALLEST_GAP and not above:
+                    gap *= 0.5
+                    above = value_at(values, ALL_NODES[j - 1] + gap) > 0.0
+                if not above:
+                    return ALL_NODES[j - 1]
+                low = ALL_NODES[j - 1] + gap
+            for _ in range(60):
+                middle = 0.5 * (low + high)
+                if value_at(values, middle) > 0.0:
+                    low = middle
+                else:
+                    high = middle
+            return high
+    return 2.0

@@ -1,0 +1,1 @@
+"""Ways of moving along the flow; `run.Engine` says what each can do."""

@@ -1,0 +1,128 @@
+"""Neurons under constant drives, from kink to kink: the closed form is in `early_phase.py`."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arrays import Array, Indices, Signs
+
+MOST_EVENTS = 100_000
+
+
+@numba.njit(cache=True, nogil=True)
+def _next_root(c: float, b: float, p: float, m: float, side: float) -> float:
+    """Smallest E > 1 where side * (c (p E + m/E)/2 + b) falls through zero; inf if there is none."""
+    best = np.inf
+    top = c * p
+    if top == 0.0:
+        candidates = (-c * m / (2.0 * b) if b != 0.0 else np.inf, np.inf)
+    else:
+        inside = b * b - top * c * m
+        if inside < 0.0:
+            return best
+        root = np.sqrt(inside)
+        far = -(b + root) if b >= 0.0 else root - b
+        candidates = (far / top, c * m / far if far != 0.0 else np.inf)
+    for value in candidates:
+        # falling: the derivative of c (p E + m/E)/2 with respect to E, times the side, is negative
+        if value > 1.0 and value < best and side * c * (p - m / (value * value)) < 0.0:
+            best = value
+    return best
+
+
+@numba.njit(cache=True, nogil=True)
+def move(theta: Array, g: Array, time: float) -> None:
+    """Move one neuron (inputs + 1,) under a constant drive."""
+    d = g.shape[0]
+    size = np.sqrt(np.dot(g, g))
+    if size == 0.0:
+        return
+    along = np.dot(g, theta[:d]) / size
+    half = 0.5 * ((along + theta[d]) * np.expm1(size * time))
+    other = 0.5 * ((along - theta[d]) * np.expm1(-size * time))
+    for j in range(d):
+        theta[j] += g[j] / size * (half + other)
+    theta[d] += half - other
+
+
+@numba.njit(cache=True, nogil=True)
+def next_kink(theta: Array, g: Array, signs: Signs, normals: Array, matters: NDArray[np.bool_]) -> tuple[float, int]:
+    """When and where one neuron under a constant drive leaves its side of a kink that matters; inf and -1 if it never does."""
+    d = g.shape[0]
+    size = np.sqrt(np.dot(g, g))
+    best, where = np.inf, -1
+    if size == 0.0:
+        return best, where
+    along = np.dot(g, theta[:d]) / size
+    p, m = along + theta[d], along - theta[d]
+    for line in range(signs.shape[0]):
+        if signs[line] == 0 or not matters[line]:
+            continue
+        c = np.dot(normals[line], g) / size
+        b = np.dot(normals[line], theta[:d]) - c * along
+        value = _next_root(c, b, p, m, float(signs[line]))
+        if value < best:
+            best, where = value, line
+    return np.log(best) / size, where
+
+
+@numba.njit(cache=True, nogil=True)
+def advance_free(
+    thetas: Array,
+    signs: Signs,
+    x: Array,
+    line: Indices,
+    lengths: Array,
+    normals: Array,
+    jumps: Array,
+    matters: NDArray[np.bool_],
+    pull: Array,
+    alpha: float,
+    time: float,
+    used: Array,
+    energies: Array,
+    where: Indices,
+    events: Array,
+) -> int:
+    """Move free neurons by `time`; one that meets a kink which pushes from both sides is left there, at `used`, line `where`.
+
+    `events` (rows, 5) gets (neuron, time, line, velocity below, velocity above) of every crossing; returns how many there were,
+    -1 if there was no room.
+    """
+    samples, d = x.shape
+    g = np.empty(d)
+    count = 0
+    for n in range(thetas.shape[0]):
+        where[n] = -1
+        for _ in range(MOST_EVENTS):
+            g[:] = 0.0
+            for i in range(samples):
+                slope = 1.0 if signs[n, line[i]] * lengths[i] > 0.0 else alpha
+                for j in range(d):
+                    g[j] += slope * pull[i] * x[i, j]
+            wait, hit = next_kink(thetas[n], g, signs[n], normals, matters)
+            left = time - used[n]
+            length = min(wait, left)
+            before = thetas[n, d] * np.dot(g, thetas[n, :d])
+            move(thetas[n], g, length)
+            energies[n] += thetas[n, d] * np.dot(g, thetas[n, :d]) - before
+            if wait >= left or hit < 0:  # not used >= time: adding up may round down
+                used[n] = time
+                break
+            used[n] += length
+            turn = 1.0 if thetas[n, d] >= 0.0 else -1.0
+            here = turn * np.dot(g, normals[hit])
+            there = here - turn * signs[n, hit] * jumps[hit]
+            if here * there <= 0.0:
+                where[n] = hit
+                break
+            if count == events.shape[0]:
+                return -1
+            below, above = (here, there) if signs[n, hit] < 0 else (there, here)
+            events[count, 0], events[count, 1], events[count, 2] = n, used[n], hit
+            events[count, 3], events[count, 4] = below, above
+            count += 1
+            signs[n, hit] = -signs[n, hit]
+    return count

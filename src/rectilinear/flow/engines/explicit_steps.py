@@ -1,0 +1,213 @@
+"""Explicit stepping of the weights themselves: any depth, any number of samples.
+
+Steps are of order 8; late, when stability limits them, stabilised ones of order 2 take over as long as they get further.
+Ordinary crossings of kinks are left to the error control; sliding is not: in two-layer networks a neuron that is pushed onto a
+kink from both sides is held there (its velocity is projected) until its multiplier leaves [0, 1]. In deeper networks, and where
+crossings are too many to resolve, steps are kept above a floor that goes to zero with the tolerance.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...arrays import Array
+from ...events import Events
+from ...problem import Problem
+from ..field import Motion
+from ..field.two_layer_kernels import TINY, neuron_sizes, restore_balance, square_length
+from ..kinks.decisions import Decisions
+from ..kinks.slides import Slides
+from ..state import Start, flatten, unflatten
+from ..steppers.chebyshev import StabilisedStepper
+from ..steppers.dormand_prince import ExplicitStepper
+
+COARSEST_FLOOR = 0.01  # of the time in which the weights change by their own size
+STALLED = 1e-9  # a step this much below the floor gets nowhere
+STIFF = 3.0  # h |lambda| from which the stability of order 8, not its accuracy, limits a step
+PATIENCE = 12  # such steps in a row before stabilised ones are tried; doubled each time they did not pay
+WEARY = 6  # stabilised steps in a row that do not pay
+NEARLY = 0.99  # of the way to a kink: it may come sooner than its height and speed say
+MOST_REFUSED = 5  # stabilised steps refused in a row: kinks are for the other stepper
+
+
+class SmoothEngine:
+    """The flat weights and the integral of |grad L|^2, moved by `ExplicitStepper`.
+
+    Errors are held to each neuron's own size for two layers, to each layer's for more: the flow of a neuron is linear in its own
+    weights, so that is what keeps a neuron of size 1e-8 as exact as one of size 1.
+    """
+
+    name = "smooth"
+
+    def __init__(
+        self, problem: Problem, field: Motion, rtol: float, decisions: Decisions | None = None, start: Start | None = None
+    ) -> None:
+        self.problem, self.field, self.decisions = problem, field, decisions
+        self.shapes = problem.network.shapes
+        self.objective = 0.0
+        self.slides: Slides | None = None
+        weights, t, energy = problem.weights, 0.0, 0.0
+        if decisions is not None and start is not None:
+            self.slides = Slides(problem, decisions, start) if problem.network.alpha < 1.0 else None
+            weights, t, energy = (start.theta[:, :-1], start.theta[:, -1:].T), start.t, start.energy
+        self.floor_share = min(COARSEST_FLOOR, rtol ** (1 / 3))
+        self.rtol = rtol
+        self.stepper: ExplicitStepper | StabilisedStepper
+        self.stepper = ExplicitStepper(self._rhs, np.append(flatten(weights), energy), t, rtol, self._size, self._floor)
+        self._past = {"rejected": 0, "gradients": 0, "unresolved": 0}  # of steppers used before
+        self._in_row, self._patience = 0, PATIENCE  # steps that asked for the other stepper; how many it takes
+        self.stabilised = 0
+        self.balance: Array | None = None
+        if len(self.shapes) == 2 and all(problem.network.trainable_layers):
+            self.balance = np.sum(problem.weights[0] ** 2, axis=1) - problem.weights[1][0] ** 2
+        self.steps = 0
+        self._cut: float | None = None
+        self._dense_ready = False
+
+    @property
+    def t(self) -> float:
+        return self.stepper.t
+
+    @property
+    def step_end(self) -> float:
+        return self._cut if self._cut is not None else self.stepper.t_old + self.stepper.h
+
+    def _rhs(self, y: Array, out: Array) -> None:
+        velocity = out[:-1]
+        with np.errstate(over="ignore", invalid="ignore"):  # a stage too far out: the step will be refused
+            self.objective = self.field.velocity(y[:-1], velocity)
+            if self.slides is not None:
+                self.slides.project(unflatten(velocity, self.shapes)[0])
+            out[-1] = square_length(velocity)
+
+    def _size(self, old: Array, new: Array) -> Array:
+        """What each component's error is compared with; the energy integral is carried along uncontrolled."""
+        sizes = np.full(len(old), np.inf)
+        if len(self.shapes) == 2:
+            neuron_sizes(old, new, *self.shapes[0], sizes)
+        else:
+            squares = np.maximum(old[:-1] ** 2, new[:-1] ** 2)
+            for size, square in zip(unflatten(sizes[:-1], self.shapes), unflatten(squares, self.shapes), strict=True):
+                size[:] = np.sqrt(max(square.mean(), TINY))
+        return sizes
+
+    def _floor(self) -> float:
+        speed = np.sqrt(square_length(self.stepper.slopes[0][:-1]))
+        return float(self.floor_share * np.sqrt(square_length(self.stepper.y[:-1])) / max(speed, 1e-300))
+
+    @property
+    def chattering(self) -> bool:
+        """Whether steps have become too small to get anywhere."""
+        return self.stepper.step_size < STALLED * self._floor()
+
+    def attempt(self, t_end: float) -> bool:
+        self.steps += 1
+        self._cut = None
+        self._dense_ready = False
+        if not self.stepper.step(t_end):
+            self._approach()
+            if isinstance(self.stepper, StabilisedStepper) and self.stepper.refused >= MOST_REFUSED:
+                self._change_stepper()
+            return False
+        if self.slides is not None:
+            velocity = unflatten(self.stepper.end_slope[:-1], self.shapes)[0]
+            self._cut = self.slides.first_event(self._neurons, velocity, self.stepper.t_old, self.step_end)
+        return True
+
+    def _approach(self) -> None:
+        """A step was refused: if a neuron was to be caught by a kink within it, go to that kink, or hold the neuron if it is there."""
+        if self.slides is None:
+            return
+        theta, velocity = self._neurons(self.t), unflatten(self.stepper.slopes[0][:-1], self.shapes)[0]
+        held = False
+        for _ in range(len(theta)):  # neurons at one place are caught together
+            caught = self.slides.next_catch(theta, velocity, self.stepper.tried)
+            if caught is None or caught[1] > self.rtol:
+                break
+            theta, held = self.slides.apply(theta, self.t), True
+        if held:
+            self.stepper.restart(self.t, np.concatenate([theta[:, :-1].ravel(), theta[:, -1], self.stepper.y[-1:]]))
+        elif caught is not None:
+            self.stepper.step_size = NEARLY * caught[0]
+
+    def _neurons(self, t: float) -> Array:
+        """Neurons (h, inputs + 1) at a time within the step just made."""
+        w, a = unflatten(self._at(t)[:-1], self.shapes)
+        return np.concatenate([w, a.T], axis=1)
+
+    def _at(self, t: float) -> Array:
+        if t == self.t:
+            return self.stepper.y
+        if t == self.stepper.t_old + self.stepper.h:
+            return self.stepper.y_new
+        return self._between(np.array([t]))[0]
+
+    def _between(self, times: Array) -> Array:
+        if not self._dense_ready:
+            self.stepper.prepare_dense()
+            self._dense_ready = True
+        return self.stepper.dense(times)
+
+    def states(self, times: Array) -> tuple[Array, Array]:
+        y = self._at(float(times[0]))[None].copy() if len(times) == 1 else self._between(times)
+        self._restore_balance(y, times)
+        return y[:, :-1], y[:, -1]
+
+    def _restore_balance(self, y: Array, times: Array) -> None:
+        """Put |w_h|^2 - a_h^2 of every neuron back to what the flow conserves: a correction of the size of the step's error."""
+        if self.balance is not None:
+            restore_balance(y, self.shapes[0][1], np.exp(-2.0 * self.problem.l2 * times)[:, None] * self.balance)
+
+    def commit(self) -> tuple[float, float]:
+        if self._cut is None:
+            change = self._wants_change()
+            self.stepper.accept()
+            self._restore_balance(self.stepper.y[None], np.array([self.t]))
+            if change:
+                self._change_stepper()
+        else:
+            y = self._at(self._cut)
+            self.stepper.restart(self._cut, np.append(self._after_event(y, self._cut), y[-1]))
+            self._cut = None
+        penalty = self.problem.l2 * self.problem.network.penalty(unflatten(self.stepper.y[:-1], self.shapes))
+        return float(np.sqrt(square_length(self.stepper.slopes[0][:-1]))), self.objective - penalty
+
+    def _after_event(self, y: Array, t: float) -> Array:
+        """The flat weights with which the run goes on from an event at time t."""
+        assert self.slides is not None
+        theta = self.slides.apply(self._neurons(t), t)
+        return np.append(theta[:, :-1].ravel(), theta[:, -1])
+
+    def _wants_change(self) -> bool:
+        """Whether the other stepper would go further: stability has limited order 8 for some time, or no longer would."""
+        if isinstance(self.stepper, StabilisedStepper):
+            self.stabilised += 1
+            wants = self.stepper.gain < 1.0
+        else:
+            wants = self.stepper.stiffness > STIFF
+        self._in_row = self._in_row + 1 if wants else 0
+        return self._in_row >= (WEARY if isinstance(self.stepper, StabilisedStepper) else self._patience)
+
+    def _change_stepper(self) -> None:
+        old, self._past = self.stepper, self._counts()
+        if isinstance(old, StabilisedStepper):
+            self.stepper = ExplicitStepper(self._rhs, old.y, old.t, self.rtol, self._size, self._floor)
+            self._patience *= 2
+        else:
+            self.stepper = StabilisedStepper(self._rhs, old.y, old.t, self.rtol, self._size, old.h)
+        self._in_row = 0
+
+    def _counts(self) -> dict[str, int]:
+        stepper = self.stepper
+        now = {"rejected": stepper.rejected, "gradients": stepper.evaluations, "unresolved": stepper.unresolved}
+        return {name: count + self._past[name] for name, count in now.items()}
+
+    def events(self) -> Events | None:
+        return None if self.decisions is None else self.decisions.events()
+
+    def group_counts(self) -> None:
+        return None
+
+    def statistics(self) -> dict[str, int]:
+        counts = {"steps": self.steps} | self._counts() | {"stabilised": self.stabilised}
+        return {name: count for name, count in counts.items() if count or name not in ("unresolved", "stabilised")}

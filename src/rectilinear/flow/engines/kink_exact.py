@@ -1,0 +1,390 @@
+"""Kink-exact flow of two-layer networks: implicit steps between events, every event located and decided.
+
+Between events all patterns are frozen and the flow is smooth. A step that would carry a neuron over a kink, or a multiplier
+out of [0, 1], is cut at that moment and decided there. Where many neurons meet kinks within one step and together weigh too
+little to be seen by the others at the tolerance asked for, the step is kept and each of them is followed through it by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...arrays import Array, Indices, Signs
+from ...errors import FlowError
+from ...events import Events, Kind
+from ...problem import Problem
+from ..collocation import NODES, STAGES, WEIGHTS, basis_at, integral_weights
+from ..kinks.crossings import all_crossings
+from ..kinks.decisions import Decisions, first_start
+from ..kinks.geometry import Kinks
+from ..kinks.holds import Holds
+from ..kinks.neuron_groups import Groups
+from ..kinks.origin import exit_from_origin
+from ..state import Start
+from ..steppers.radau import collocation_step
+from .light_neurons import KnownStep
+
+BELOW = 1e-13  # how far past a kink, as a share of the neuron's size, counts as past
+SAFETY, SHRINK, GROW = 0.9, 0.2, 5.0
+WAKING = 1e-9  # how exactly, as a share of the step, the moment is found at which a neuron can leave w = 0
+LANDINGS = 6  # attempts to land on an event; each gains several digits
+FEW = 4  # neurons that may meet kinks in one step before the step is shortened rather than cut at the first of them
+
+
+@dataclass
+class Pending:
+    """What is decided at the end of the step: a neuron at a kink, a group whose hold on a line ends, or neurons already followed."""
+
+    neuron: int = -1
+    line: int = -1
+    group: int = -1
+    side: int = 0  # where a released group goes
+    followed: tuple[Indices, Array, Signs] | None = None  # neurons with their weights and patterns at the end of the step
+    waking: float = 0.0  # sign of a of the neurons that can leave w = 0 now
+
+
+class KinkEngine:
+    """State: carriers of all groups, patterns of all neurons, the integral of |grad L|^2."""
+
+    name = "kink-exact"
+
+    def __init__(
+        self, problem: Problem, rtol: float, decisions: Decisions | None = None, start: Start | None = None
+    ) -> None:
+        self.problem, self.rtol = problem, rtol
+        self.decisions = decisions or Decisions(Kinks(problem))
+        self.kinks = self.decisions.kinks
+        start = start or first_start(problem, self.decisions)
+        self.train = np.array(problem.network.trainable_layers, dtype=np.float64)
+        self.reach = float(np.linalg.norm(problem.x, axis=1).mean())
+        self.t, self.energy, self.h = start.t, start.energy, 0.0
+        self.chattering = False
+        self.steps = self.rejected = self.evaluations = self.standing = 0
+        self.groups_over_time: list[tuple[float, int]] = []
+        self.groups = Groups(self.kinks, start.theta, start.signs, decays=problem.l2 > 0.0)
+        self.step_size = 0.0
+        self.light_step = np.inf  # the step at which followed neurons would just be seen by the others
+        self._prepare()
+
+    def _pulls(self, theta: Array) -> Array:
+        f = self.problem.output((theta[:, :-1], theta[:, -1:].T))
+        return np.asarray(self.problem.loss.pull(self.problem.y, f)) / len(f)
+
+    def _prepare(self) -> None:
+        """What the next steps need to know of the groups: above all when holds end, and when a held neuron's a changes sign."""
+        groups = self.groups
+        self.groups_over_time.append((self.t, len(groups.groups)))
+        self.holds = Holds(groups)
+        # one more "line" for those held, whose height is a itself
+        self.watched_signs = groups.patterns
+        if len(self.holds):
+            self.watched_signs = np.concatenate([groups.patterns, self.holds.signs_a[:, None]], axis=1)
+        self._guess: tuple[float, Array] | None = None
+        resting = np.arange(len(groups.theta)) if groups.decays else np.flatnonzero(groups.of_neuron < 0)
+        theta = groups.theta[resting]
+        asleep = (groups.patterns[resting] == 0).all(axis=1) & ~theta[:, :-1].any(axis=1) & (theta[:, -1] != 0.0)
+        self.asleep = resting[asleep]  # held at w = 0
+
+    # ------------------------------------------------------------------ steps
+
+    def attempt(self, t_end: float) -> bool:
+        self.pending: Pending | None = None
+        carried = self.groups.carried
+        if not len(carried):
+            return self._nothing_moves(t_end)
+        if self.step_size == 0.0:
+            self.step_size = self._first_step()
+        h = min(self.step_size, self.light_step, t_end - self.t)
+        solved = self._try(h, self._predicted(h))
+        if not solved or self.error > 1.0:
+            return self._shorten(h, 0.3 if not solved else max(SHRINK, SAFETY * self.error ** (-1 / (STAGES + 1))))
+        growth = GROW if self.error == 0.0 else min(GROW, max(SHRINK, SAFETY * self.error ** (-1 / (STAGES + 1))))
+        self.step_size = max(h * growth, self.step_size if h < self.step_size else 0.0)
+        return self._meet_kinks(h)
+
+    def _nothing_moves(self, t_end: float) -> bool:
+        theta = self.groups.theta
+        self.h = t_end - self.t
+        self.stages, self.energies = np.zeros((STAGES, *self.groups.carried.shape)), np.zeros(STAGES + 1)
+        self.pulls = np.repeat(self._pulls(theta)[None], STAGES + 1, axis=0)
+        self.objective = self.problem.data_loss((theta[:, :-1], theta[:, -1:].T))
+        return True
+
+    def _shorten(self, h: float, factor: float) -> bool:
+        self.step_size = factor * h
+        self.rejected += 1
+        if h < 1e-14 * self.t or h == 0.0:
+            raise FlowError(
+                f"the step shrank to nothing at t = {self.t:.17g} after {self.steps} steps; loosen rtol (now {self.rtol:g}), "
+                "or use method='smooth'."
+            )
+        return False
+
+    def _first_step(self) -> float:
+        """A hundredth of the time the fastest neuron needs to change by its own size."""
+        pull = self._pulls(self.groups.theta)
+        drive = np.linalg.norm(np.einsum("i,kid->kd", pull, self.groups.seen), axis=1).max() + self.problem.l2
+        return 0.01 / max(float(drive), 1e-300)
+
+    def _predicted(self, h: float) -> Array:
+        """Stages guessed by the last step's polynomial, if nothing has happened since."""
+        if self._guess is None or h > 1.5 * self._guess[0]:
+            return np.zeros((STAGES, *self.groups.carried.shape))
+        length, stages = self._guess
+        ahead = np.array([basis_at(1.0 + c * h / length)[1:] for c in NODES])
+        return np.asarray(np.einsum("sj,jek->sek", ahead, stages) - stages[-1])
+
+    def _try(self, h: float, guess: Array) -> bool:
+        self.steps += 1
+        groups, problem = self.groups, self.problem
+        self.stages, self.energies = guess, np.empty(STAGES + 1)
+        self.pulls = np.empty((STAGES + 1, len(problem.y)))
+        sizes = np.maximum(np.linalg.norm(groups.carried, axis=1), np.finfo(float).tiny)
+        self.error, evaluations, self.objective, _ = collocation_step(
+            groups.carried, groups.group, groups.seen, problem.y, problem.loss.code, problem.l2, self.train,
+            sizes, self.rtol, h, self.stages, self.energies, self.pulls,
+        )  # fmt: skip
+        self.evaluations += evaluations
+        self.h = h
+        return self.error >= 0.0
+
+    # ------------------------------------------------------------------ events within a step
+
+    def _meet_kinks(self, h: float) -> bool:
+        """Deal with what happens within the step: nothing, one event to cut at, or many light neurons to follow."""
+        times, neurons, lines = self._arrivals()
+        leaving = [found for found in (self._first_release(), self._first_waking()) if found is not None]
+        release = min(leaving, key=lambda found: found[0], default=None)
+        if not len(times) and release is None:
+            self.standing, self.light_step = 0, max(2.0 * self.h, self.light_step)
+            return True
+        first = int(np.argmin(times)) if len(times) else -1
+        if release is not None and (first < 0 or release[0] <= times[first]):
+            return self._cut(release[0], h, release[1]) or self._shorten(h, 0.5)
+        # a held neuron whose a changed sign along with another's is past that event: only a cut knows the sign it had
+        overdue = bool(np.any((lines == len(self.kinks)) & (times == 0.0)))
+        if len(times) > 1 and release is None and not overdue and self._follow(neurons):
+            return True
+        if len(times) > FEW and times[first] > 0.0:
+            return self._shorten(h, min(0.5, self.light_step / h))
+        pending = Pending(neuron=int(neurons[first]), line=int(lines[first]))
+        return self._cut(times[first], h, pending) or self._shorten(h, 0.5)
+
+    def _arrivals(self) -> tuple[Array, Indices, Indices]:
+        """Neurons that reach a kink within the step: times u, neurons and lines."""
+        groups = self.groups
+        nodes = np.concatenate([groups.carried[None], groups.carried + self.stages])
+        heights = nodes[:, :, :-1] @ self.kinks.normals.T
+        if self.watched_signs.shape[1] > heights.shape[2]:
+            heights = np.concatenate([heights, nodes[:, :, -1:]], axis=2)
+        return all_crossings(
+            heights, groups.of_neuron, groups.first, groups.counts, groups.mix, self.watched_signs, BELOW * groups.sizes
+        )
+
+    def _first_release(self) -> tuple[float, Pending] | None:
+        found = self.holds.first_end(self.pulls, self._hold_band())
+        return None if found is None else (found[0], Pending(group=found[1], line=found[2], side=found[3]))
+
+    def _first_waking(self) -> tuple[float, Pending] | None:
+        """When within the step neurons held at w = 0 can first leave it."""
+        for sign in np.unique(np.sign(self.groups.theta[self.asleep, -1])):
+
+            def wakes(u: float, sign: float = sign) -> bool:
+                return exit_from_origin(self.kinks, sign, basis_at(u) @ self.pulls, []) is not None
+
+            if wakes(1.0):
+                if wakes(0.0):
+                    return 0.0, Pending(waking=sign)
+                low, high = 0.0, 1.0
+                while high - low > WAKING:
+                    middle = 0.5 * (low + high)
+                    low, high = (low, middle) if wakes(middle) else (middle, high)
+                return high, Pending(waking=sign)
+        return None
+
+    def _hold_band(self) -> float:
+        return 1e-13 * float(np.abs(self.pulls[0]).max() * np.abs(self.kinks.lengths).max())
+
+    def _cut(self, u: float, h: float, pending: Pending) -> bool:
+        """Redo the step so that it ends at the event; False if that failed."""
+        self.pending = pending
+        if pending.waking:
+            if u == 0.0:
+                self._stand_still()
+                return True
+            return self._try(u * h, self._shortened(u * h))
+        length, last = u * h, (0.0, 0.0)
+        tolerance = self._hold_band() if pending.group >= 0 else BELOW * float(self.groups.sizes[pending.neuron])
+        for _ in range(LANDINGS):
+            if length <= 4e-16 * self.t or length <= 1e-15 * h:
+                self._stand_still()
+                return True
+            if not self._try(length, self._shortened(length)):
+                self.pending = None
+                return False
+            self.standing = 0
+            row = self._event_row(pending)
+            if abs(row[-1]) <= tolerance:
+                return True
+            if last[0] in (0.0, length):
+                slope = (row[-1] - basis_at(1.0 - 1e-4) @ row) / (1e-4 * length)
+            else:
+                slope = (row[-1] - last[1]) / (length - last[0])
+            if slope == 0.0:
+                return True
+            last = (length, row[-1])
+            length = float(np.clip(length - row[-1] / slope, 0.0, h))
+        return True
+
+    def _shortened(self, length: float) -> Array:
+        """Stages of a step of another length, guessed by the polynomial of the step just made."""
+        within = np.array([basis_at(c * length / self.h)[1:] for c in NODES])
+        return np.asarray(np.einsum("sj,jek->sek", within, self.stages))
+
+    def _stand_still(self) -> None:
+        """An event at the very start of the step: nothing moves before it is decided."""
+        self.h = 0.0
+        self.stages = np.zeros((STAGES, *self.groups.carried.shape))
+        self.pulls[:] = self.pulls[0]
+        self.energies[:] = self.energies[0]
+        self.standing += 1
+        if self.standing > 10 * len(self.groups.theta) + 100:
+            raise FlowError(
+                f"events at t = {self.t:.17g} do not come to an end; the data may be degenerate: perturb it slightly, "
+                "or use method='smooth'."
+            )
+
+    def _event_row(self, pending: Pending) -> Array:
+        """The event's function at the six nodes; it falls through zero at the event."""
+        if pending.group >= 0:
+            return np.asarray(self.pulls @ self.holds.row(pending.group, pending.line, pending.side))
+        groups, h = self.groups, pending.neuron
+        path = np.array([groups.some(np.array([h]), groups.carried + stage)[0] for stage in (0.0, *self.stages)])
+        if pending.line == len(self.kinks):
+            return np.asarray(self.watched_signs[h, -1] * path[:, -1])
+        return np.asarray(self.watched_signs[h, pending.line] * (path[:, :-1] @ self.kinks.normals[pending.line]))
+
+    # ------------------------------------------------------------------ light neurons
+
+    def _follow(self, neurons: Indices) -> bool:
+        """Follow these neurons through the step by themselves, if the others cannot see the difference at this tolerance."""
+        groups = self.groups
+        noted = len(self.decisions.log)
+        followed = self._followed(neurons, 1.0)
+        if followed is None:
+            self.light_step = 0.3 * self.h
+        else:
+            unfollowed = groups.some(neurons, groups.carried + self.stages[-1])
+            change = self._outputs(*followed) - self._outputs(unfollowed, groups.patterns[neurons])
+            seen = self.h * float(np.abs(change).max()) * self.reach / self.rtol
+            # what the others see grows as the cube of the step
+            self.light_step = self.h * min(GROW, max(SHRINK, (0.5 / max(seen, 1e-300)) ** (1 / 3)))
+            if seen <= 1.0:
+                self.pending = Pending(followed=(neurons, *followed))
+                return True
+        del self.decisions.log[noted:]
+        return False
+
+    def _outputs(self, theta: Array, signs: Signs) -> Array:
+        """What these neurons add to the output on the samples."""
+        return np.asarray(np.einsum("h,hi,hi->i", theta[:, -1], self.kinks.slopes(signs), theta[:, :-1] @ self.kinks.x.T))
+
+    def _followed(self, neurons: Indices, end: float) -> tuple[Array, Signs] | None:
+        """Weights and patterns of these neurons at `end` (1 is the whole step); None if that takes too many events."""
+        groups = self.groups
+        step = KnownStep(self.problem, self.decisions, self.train, self.pulls, self.t, self.h, end)
+        theta, signs = groups.some(neurons, groups.carried), groups.patterns[neurons].copy()
+        return step.follow(neurons, theta, signs, BELOW * groups.sizes[neurons])
+
+    # ------------------------------------------------------------------ looking and moving
+
+    @property
+    def step_end(self) -> float:
+        return self.t + self.h
+
+    def states(self, times: Array) -> tuple[Array, Array]:
+        states, energies = zip(*(self._state(float(t)) for t in times), strict=True)
+        return np.array(states), np.array(energies)
+
+    def _state(self, t: float) -> tuple[Array, float]:
+        carried, energy = self.groups.carried, self.energy
+        if t != self.t:
+            u = min(1.0, (t - self.t) / self.h)
+            carried = carried + np.einsum("j,jek->ek", basis_at(u)[1:], self.stages)
+            energy = energy + self.h * float(integral_weights(u) @ self.energies[1:])
+        theta = self.groups.neurons(carried)
+        if t != self.t and self.pending is not None and self.pending.followed is not None:
+            neurons, noted = self.pending.followed[0], len(self.decisions.log)
+            part = self._followed(neurons, u)
+            del self.decisions.log[noted:]
+            if part is not None:  # else as if they had met no kink: the others cannot see the difference
+                theta[neurons] = part[0]
+        return np.concatenate([theta[:, :-1].ravel(), theta[:, -1]]), energy
+
+    def commit(self) -> tuple[float, float]:
+        self.groups.move(self.groups.carried + self.stages[-1])
+        self.energy += self.h * float(WEIGHTS @ self.energies[1:])
+        self.t += self.h
+        self._guess = (self.h, self.stages) if self.h > 0 else None
+        if self.pending is not None:
+            self._apply(self.pending)
+            self._prepare()
+        return float(np.sqrt(max(self.energies[-1], 0.0))), self.objective
+
+    def _apply(self, pending: Pending) -> None:
+        """Decide what happens at the end of the step and group the neurons concerned anew."""
+        groups, pull = self.groups, self.pulls[-1]
+        if pending.followed is not None:
+            groups.replace(*pending.followed)
+            return
+        if pending.waking:
+            self._wake(pending.waking, pull)
+            return
+        if pending.group >= 0:
+            members = groups.groups[pending.group].members.copy()
+            theta = groups.some(members, groups.carried)
+            signs = np.array([
+                self.decisions.release(h, theta[m], groups.patterns[h], pending.line, pending.side, pull, self.t)
+                for m, h in enumerate(members)
+            ])  # fmt: skip
+            groups.replace(members, theta, signs)
+            return
+        h = pending.neuron
+        neuron = groups.some(np.array([h]), groups.carried)[0]
+        if pending.line == len(self.kinks):
+            pattern, neuron = self.decisions.turn(h, neuron, groups.patterns[h], pull, self.t)
+        else:
+            # what landing left beyond the kink does not decay with a neuron that dies, nor go away where nothing moves
+            if self.problem.l2 or self.h == 0.0:
+                normal = self.kinks.normals[pending.line]
+                neuron[:-1] -= (normal @ neuron[:-1]) * normal
+            pattern, neuron = self.decisions.settle(h, neuron, groups.patterns[h], np.array([pending.line]), pull, self.t)
+            if self.standing > 1 and (pattern == groups.patterns[h]).all():
+                pattern = self.decisions.graze(h, neuron, pattern, pending.line, pull, self.t)
+        groups.replace(np.array([h]), neuron[None], pattern[None])
+
+    def _wake(self, sign: float, pull: Array) -> None:
+        """Neurons held at w = 0 whose outgoing weight has this sign leave."""
+        groups = self.groups
+        pattern = exit_from_origin(self.kinks, sign, pull, [])
+        waking = self.asleep[np.sign(groups.theta[self.asleep, -1]) == sign]
+        if pattern is not None:
+            for h in waking:
+                self.decisions.note(self.t, h, -1, Kind.ORIGIN)
+            groups.replace(waking, groups.theta[waking], np.repeat(pattern[None], len(waking), axis=0))
+
+    def events(self) -> Events:
+        return self.decisions.events()
+
+    def group_counts(self) -> Array:
+        return np.array(self.groups_over_time)
+
+    def statistics(self) -> dict[str, int]:
+        return {
+            "steps": self.steps,
+            "rejected": self.rejected,
+            "gradients": self.evaluations,
+            "most groups": max(count for _, count in self.groups_over_time),
+        }

@@ -1,0 +1,216 @@
+"""The kink-exact engine in rescaled time, d theta/ds = -grad ln L, dt/ds = 1/L, L the loss of the samples that neurons see.
+
+Kinks and sliding depend only on ratios of pulls, so they are decided as in ordinary time. Where the loss goes to zero,
+ln(1/L) grows exponentially with s if both layers train, and linearly if one does; steps in s grow accordingly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...arrays import Array, Mask
+from ...dataset import Dataset
+from ...errors import FlowError
+from ...network import Network, Weights
+from ...problem import Problem
+from ..collocation import NODES, STAGES, basis_at
+from ..field.log_domain import normalised_pulls
+from ..steppers.radau_log_time import log_integral, rescaled_step
+from .kink_exact import KinkEngine
+
+LN10 = float(np.log(10.0))
+SAME_SPAN = 1e-12  # singular values of the data below this share of the largest are rounding
+LARGEST_LOG_PULL = 14.0  # ln of a pull that outweighs all live ones; beyond it only its sign matters
+SETTLED_FALL, SETTLED_RATIO = (
+    1e-3,
+    1e6,
+)  # the loss has settled where ln L falls by less than this while s grows by this factor
+BEYOND = 1.1  # how far a known step may be continued to guess another
+AT_REST = 1e-12  # relative change of every neuron over as long as the run has taken; below it the flow has ended
+
+
+class Span:
+    """The problem in coordinates of the span of its samples: exact, as neurons move only within it.
+
+    With orthonormal rows B of the span, w = (w B^T) B + rest and the rest never changes.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        x = problem.x
+        _, sizes, rows = np.linalg.svd(x, full_matrices=False)
+        self.basis = rows[sizes > SAME_SPAN * sizes[0]]
+        if len(self.basis) == x.shape[1]:
+            self.basis = np.eye(len(self.basis))  # nothing to leave out: keep the coordinates
+        first, second = problem.weights
+        inside = first @ self.basis.T
+        self.rest = first - inside @ self.basis
+        network = Network(
+            len(self.basis), problem.network.widths, problem.network.alpha, trainable=problem.network.trainable
+        )
+        self.problem = Problem(Dataset(x @ self.basis.T, problem.y), network, (inside, second), problem.loss)
+
+    def full(self, theta: Array) -> Weights:
+        """Weights of the given problem from (neurons, span + 1)."""
+        return theta[:, :-1] @ self.basis + self.rest, theta[:, -1:].T
+
+
+@dataclass(frozen=True, eq=False)
+class LongState:
+    """Neurons (neurons, inputs + 1), ln L over all samples, and by how much its fall differs from the integral of
+    |grad ln L|^2 ds, relative to the fall."""
+
+    theta: Array
+    log_loss: float
+    drift: float
+
+
+class LongEngine(KinkEngine):
+    """The kink-exact engine in rescaled time: its `t` is s, its objective ln L, its energy the fall of ln L."""
+
+    name = "kink-exact, rescaled time"
+
+    def __init__(self, problem: Problem, rtol: float) -> None:
+        self.log_t = -np.inf
+        self.live = np.ones(len(problem.y), dtype=np.bool_)
+        self._solved: tuple[float, Array] | None = None  # the last converged step from the present state
+        super().__init__(problem, rtol)
+        self.stamped = 0
+        self._restamp(lambda s: -np.inf)
+        self.live = self._seen_samples()
+        self.first_log_loss = self._normalised(self.groups.theta, self.live)[1]
+        self.landmark = (0.0, self.first_log_loss)  # s and ln L when ln L last fell by something
+
+    # ------------------------------------------------------------------ the rescaled field
+
+    def _normalised(self, theta: Array, live: Mask) -> tuple[Array, float]:
+        """Normalised pulls and ln L over these samples."""
+        problem, samples = self.problem, len(self.problem.y)
+        pull = np.empty(samples)
+        outputs = problem.output((theta[:, :-1], theta[:, -1:].T))
+        log_loss = normalised_pulls(problem.loss.code, problem.y, outputs, live, pull, np.empty(samples))
+        return pull, log_loss
+
+    def _pulls(self, theta: Array) -> Array:
+        return self._normalised(theta, np.ones_like(self.live))[0]
+
+    def _seen_samples(self) -> Mask:
+        seen = np.asarray(self.groups.seen.any(axis=(0, 2)))
+        return seen if seen.any() else np.ones_like(seen)
+
+    def _unseen_pulls(self) -> Array:
+        """Pulls (6, unseen samples) at the nodes: the output is zero there, and grows in weight as the live losses fall."""
+        problem = self.problem
+        at_zero = float(np.abs(problem.loss.pull(np.ones(1), np.zeros(1)))[0])
+        sizes = np.minimum(np.log(at_zero / len(problem.y)) - self.log_losses, LARGEST_LOG_PULL)
+        return np.exp(sizes)[:, None] * problem.y[~self.live]
+
+    def _hold_band(self) -> float:
+        return 1e-13 * float(np.abs(self.pulls[0, self.live]).max() * np.abs(self.kinks.lengths).max())
+
+    def _try(self, h: float, guess: Array) -> bool:
+        self.steps += 1
+        groups, problem = self.groups, self.problem
+        if self._solved is not None and h < BEYOND * self._solved[0]:  # a step from here is known: its beginning
+            length, stages = self._solved
+            guess = np.einsum("sj,jek->sek", np.array([basis_at(c * h / length)[1:] for c in NODES]), stages)
+        self.stages, self.energies, self.log_losses = guess, np.empty(STAGES + 1), np.empty(STAGES + 1)
+        self.pulls = np.empty((STAGES + 1, len(problem.y)))
+        sizes = np.maximum(np.linalg.norm(groups.carried, axis=1), np.finfo(float).tiny)
+        self.error, evaluations = rescaled_step(
+            groups.carried, groups.group, groups.seen, problem.y, self.live, problem.loss.code, self.train,
+            sizes, self.rtol, h, self.stages, self.energies, self.log_losses, self.pulls,
+        )  # fmt: skip
+        self.pulls[:, ~self.live] = self._unseen_pulls()
+        self.evaluations += evaluations
+        self.objective = float(self.log_losses[-1])
+        self.h = h
+        if self.error >= 0.0:
+            self._solved = (h, self.stages)
+        return self.error >= 0.0
+
+    def _stand_still(self) -> None:
+        super()._stand_still()
+        self.log_losses[:] = self.log_losses[0]
+
+    def _shorten(self, h: float, factor: float) -> bool:
+        if h < 1e-14 * self.t or h == 0.0:
+            raise FlowError(
+                f"the step shrank to nothing at t = 10^{self.log_t / LN10:.6g} after {self.steps} steps; "
+                f"loosen rtol (now {self.rtol:g})."
+            )
+        return super()._shorten(h, factor)
+
+    # ------------------------------------------------------------------ time
+
+    def _log_t_at(self, u: float) -> float:
+        """ln t at the share u of the step."""
+        if self.h == 0.0 or u == 0.0:
+            return self.log_t
+        step = log_integral(-self.log_losses, u)
+        return float(np.logaddexp(self.log_t, np.log(self.h) + step))
+
+    @property
+    def log_step_end(self) -> float:
+        return self._log_t_at(1.0)
+
+    def share_of(self, log_t: float) -> float:
+        """The share u of the step at which ln t is reached."""
+        low, high = 0.0, 1.0
+        while high - low > 1e-15:
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if self._log_t_at(middle) < log_t else (low, middle)
+        return high
+
+    def look(self, u: float = 0.0) -> LongState:
+        """The state at share u of the step."""
+        flat, fall = self._state(self.t + u * self.h)
+        width = self.problem.network.widths[0]
+        theta = np.concatenate([flat[:-width].reshape(width, -1), flat[-width:, None]], axis=1)
+        drift = self._normalised(theta, self.live)[1] - (self.first_log_loss - fall)
+        return LongState(theta, self._normalised(theta, np.ones_like(self.live))[1], abs(drift) / max(1.0, abs(fall)))
+
+    def commit(self) -> tuple[float, float]:
+        began, length = self.t, self.h
+        self._restamp(lambda s: self._log_t_at((s - began) / length if length else 0.0))
+        self.log_t = self.log_step_end
+        result = super().commit()
+        self._restamp(lambda s: self.log_t)
+        self._solved = None
+        theta = self.groups.neurons(self.groups.carried)
+        self.groups.sizes = np.linalg.norm(theta, axis=1)  # they grow without bound
+        seen = self._seen_samples()
+        if (seen != self.live).any():  # the fall goes on from the loss of other samples
+            self.energy += self._normalised(theta, self.live)[1] - self._normalised(theta, seen)[1]
+            self.live = seen
+            self.landmark = (self.t, self._normalised(theta, seen)[1])
+        return result
+
+    def _restamp(self, log_t: Callable[[float], float]) -> None:
+        """Give the events noted since the last call their log10 t, which the decisions noted with their s."""
+        log = self.decisions.log
+        for k in range(self.stamped, len(log)):
+            log[k] = (log_t(log[k][0]) / LN10, *log[k][1:])
+        self.stamped = len(log)
+
+    def at_rest(self) -> bool:
+        """Whether nothing moves any more: no neuron is driven, or none changes by its own size in a very long time."""
+        carried = self.groups.carried
+        if not len(carried):
+            return True
+        sizes = np.maximum(np.linalg.norm(carried, axis=1), np.finfo(float).tiny)
+        if self._guess is None:  # no step since the last event
+            return False
+        length, stages = self._guess
+        return bool(np.max(np.linalg.norm(stages[-1], axis=1) / sizes) * self.t / length < AT_REST)
+
+    def settled(self) -> bool:
+        """Whether the loss stays positive although weights still move: then time goes no faster than s.
+
+        That is, something has been learned, and ln L has hardly fallen since s was a millionth of what it is.
+        """
+        if self.objective < self.landmark[1] - SETTLED_FALL:
+            self.landmark = (self.t, self.objective)
+        return self.t > SETTLED_RATIO * self.landmark[0] > 0.0

@@ -1,0 +1,92 @@
+"""Light neurons: followed one by one through a step whose pulls are known, with every decision taken on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...arrays import Array, Indices, Signs
+from ...events import Kind
+from ...problem import Problem
+from ..collocation import STAGES, first_root
+from ..kinks.decisions import Decisions
+from ..threads import threads, workers
+from .light_neuron_kernels import MOST_EVENTS, NEEDS_DECISION, collocate_neuron, first_kink, follow_free, pulls_at
+
+MANY = 2_000  # neurons to follow beyond which threads share them
+
+
+@dataclass(frozen=True)
+class KnownStep:
+    """A step of length h from t with pulls (6, samples) at its nodes; neurons are followed up to the share `end` of it."""
+
+    problem: Problem
+    decisions: Decisions
+    train: Array
+    pulls: Array
+    t: float
+    h: float
+    end: float
+
+    def follow(self, neurons: Indices, theta: Array, signs: Signs, bands: Array) -> tuple[Array, Signs] | None:
+        """Weights (m, inputs + 1) and patterns (m, lines) at the end of neurons that begin the step with these.
+
+        `bands` (m,) is how far past a kink counts as past. None if some neuron meets too many events.
+        """
+        reached, status = np.zeros(len(neurons)), np.full(len(neurons), NEEDS_DECISION, dtype=np.intp)
+        free = np.flatnonzero((signs != 0).all(axis=1))
+        shares = np.array_split(free, workers() if free.size > MANY else 1) if free.size else []
+        jobs = [threads().submit(self._compiled, theta[share], signs[share], bands[share]) for share in shares[1:]]
+        parts = [self._compiled(theta[share], signs[share], bands[share]) for share in shares[:1]]
+        for share, part in zip(shares, [*parts, *(job.result() for job in jobs)], strict=True):
+            if part is None:
+                return None
+            theta[share], signs[share], reached[share], status[share], events = part
+            for n, u, line, below, above, held in events:
+                kind = Kind.CROSS if np.isnan(held) else Kind.PIN
+                self.decisions.note(self.t + u * self.h, neurons[share[int(n)]], int(line), kind, below, above, held)
+        self.decisions.exits = {}  # within a step, neurons that come to w = 0 alike leave alike
+        ended = True
+        for n in np.flatnonzero(status == NEEDS_DECISION):
+            result = self._deciding(int(neurons[n]), theta[n], signs[n], reached[n], bands[n])
+            if result is None:
+                ended = False
+                break
+            theta[n], signs[n] = result
+        self.decisions.exits = None
+        return (theta, signs) if ended else None
+
+    def _compiled(self, theta: Array, signs: Signs, bands: Array) -> tuple[Array, Signs, Array, Indices, Array] | None:
+        """Free neurons, followed by the kernel: weights, patterns, times reached, statuses and events."""
+        kinks = self.decisions.kinks
+        reached, status = np.zeros(len(theta)), np.zeros(len(theta), dtype=np.intp)
+        events = np.empty((MOST_EVENTS + 4 * len(theta), 6))
+        count = follow_free(
+            theta, signs, bands, self.pulls, self.h, self.end, kinks.x, kinks.line, kinks.lengths, kinks.normals,
+            kinks.jump_rows, kinks.alpha, self.problem.l2, self.train, reached, status, events,
+        )  # fmt: skip
+        return None if count < 0 else (theta, signs, reached, status, events[:count])
+
+    def _deciding(self, h: int, theta: Array, signs: Signs, u: float, band: float) -> tuple[Array, Signs] | None:
+        """One neuron from u to the end, through holds and the origin; None if that does not end."""
+        kinks, l2 = self.decisions.kinks, self.problem.l2
+        path, pull = np.empty((STAGES + 1, len(theta))), np.empty(len(self.problem.y))
+        for _ in range(MOST_EVENTS):
+            collocate_neuron(theta, kinks.seen(signs), self.pulls, self.h, u, self.end, l2, self.train, path)
+            when, line = first_kink(path, signs, kinks.normals, band)
+            turn = first_root(np.sign(theta[-1]) * path[:, -1], 0.0, when) if (signs == 0).any() else 2.0
+            if line < 0 and turn > 1.0:
+                return path[-1].copy(), signs
+            at = u + min(when, turn) * (self.end - u)
+            if at > u:
+                collocate_neuron(theta, kinks.seen(signs), self.pulls, self.h, u, at, l2, self.train, path)
+                theta, u = path[-1].copy(), at
+            elif turn >= when:  # beyond its kink by rounding, which would not go away where nothing moves
+                theta = np.append(theta[:-1] - (kinks.normals[line] @ theta[:-1]) * kinks.normals[line], theta[-1])
+            pulls_at(self.pulls, u, pull)
+            if turn < when:
+                signs, theta = self.decisions.turn(h, theta, signs, pull, self.t + u * self.h)
+            else:
+                signs, theta = self.decisions.settle(h, theta, signs, np.array([line]), pull, self.t + u * self.h)
+        return None

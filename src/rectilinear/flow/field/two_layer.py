@@ -1,0 +1,169 @@
+"""The field of two layers, -grad L on the flat vector of all weights."""
+
+from __future__ import annotations
+
+from copy import copy
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arrays import Array
+from ...problem import Problem
+from ..state import unflatten
+from ..threads import THREAD_WORK, threads, workers
+from . import aligned_neurons
+from .two_layer_kernels import INPUT_TILE, NEURON_TILE, drive_of_rows, padded, velocity_of_drive
+from .weight_decay import add_decay
+
+SPLIT_AGE = 40  # evaluations after which a better split is looked for
+LOOK_AGAIN = 5  # the same where there is none, or one that costs a lot
+
+
+class TwoLayerField:
+    """dw_h/dt = a_h g_h, da_h/dt = g_h . w_h with g_h = (1/P) sum_i sigma'(w_h.x_i) pull_i x_i (Zhang et al., Eqs. 6, 7).
+
+    One fused pass over blocks of samples: the samples x neurons matrix is never stored, and mirrored samples are folded.
+
+    >>> import numpy as np, rectilinear as rl
+    >>> from rectilinear.flow.state import flatten
+    >>> data = rl.datasets.xor()
+    >>> net = rl.Network(inputs=2, widths=(3,))
+    >>> problem = rl.Problem(data, net, net.init(scale=1.0, seed=0))
+    >>> field, out = TwoLayerField(problem), np.empty(9)
+    >>> loss = field.velocity(flatten(problem.weights), out)
+    >>> bool(np.allclose(out, -flatten(problem.gradient(problem.weights))))
+    True
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        network = problem.network
+        self.shapes = network.shapes
+        self.size = sum(out * into for out, into in self.shapes)
+        self.rows, self.labels, self.mirror_labels, self.mirrored = _folded(problem)
+        self.lengths = np.linalg.norm(self.rows, axis=0)
+        self.zero = _at_zero(problem, self.labels, self.mirror_labels, self.mirrored)
+        self.threaded = True
+        self._last_split: aligned_neurons.Split | None = None
+        self._split_age = LOOK_AGAIN
+
+    def velocity(self, theta: Array, out: Array) -> float:
+        problem = self.problem
+        w, second = unflatten(theta, self.shapes)
+        dw, da = unflatten(out, self.shapes)
+        a = second[0]
+        drive, total = self._drive(w, a, backward=True)
+        samples, trains = problem.data.samples, problem.network.trainable_layers
+        velocity_of_drive(drive, samples, w, a, (trains[0], trains[1]), dw, da[0])
+        if not problem.l2:
+            return total
+        return total + add_decay(problem.l2, (w, second), (dw, da), trains)
+
+    def losses(self, states: Array) -> Array:
+        states, found = np.ascontiguousarray(states), np.full(len(states), np.nan)
+        shares = self._shares(len(states) * self.rows.shape[1] * states.shape[1])
+        jobs = [threads().submit(copy(self)._write_losses, states, k, shares, found) for k in range(1, shares)]
+        copy(self)._write_losses(states, 0, shares, found)
+        for job in jobs:
+            job.result()
+        return found
+
+    def _write_losses(self, states: Array, first: int, stride: int, found: Array) -> None:
+        """The loss of every stride-th state, in one thread."""
+        self.threaded = False
+        if self.size * len(self.lengths) > aligned_neurons.WORK:
+            aligned_neurons.cheap_losses(
+                states, self.shapes[0][1], self.rows, self.lengths, self.labels, self.mirror_labels, self.mirrored,
+                self.problem.network.alpha, self.problem.loss.code, aligned_neurons.WORTHWHILE, self.zero, first, stride, found,
+            )  # fmt: skip
+            found[first::stride] /= self.problem.data.samples
+        for t in range(first, len(states), stride):
+            if np.isnan(found[t]):
+                w, second = unflatten(states[t], self.shapes)
+                found[t] = self._drive(w, second[0], backward=False)[1]
+
+    def _shares(self, work: int) -> int:
+        """Among how many threads work of so many multiply-adds is shared."""
+        return min(workers(), self.rows.shape[1]) if self.threaded and work >= THREAD_WORK else 1
+
+    def _drive(self, w: Array, a: Array, backward: bool) -> tuple[Array, float]:
+        """P g_h for each neuron (neurons, inputs), and the mean loss."""
+        neurons, inputs = w.shape
+        if (found := self._aligned_drive(w, a, backward)) is not None:
+            return found
+        padded_w = padded(w, NEURON_TILE, INPUT_TILE)
+        padded_a = np.zeros(len(padded_w))
+        padded_a[:neurons] = a
+        v = padded_a @ padded_w
+        count = self.rows.shape[1]
+        network, loss = self.problem.network, self.problem.loss.code
+
+        def share(first: int, last: int) -> tuple[Array, float]:
+            drive = np.zeros_like(padded_w)
+            summed = drive_of_rows(
+                self.rows, self.labels, self.mirror_labels, self.mirrored,
+                padded_w, padded_a, v, network.alpha, loss, first, last, backward, drive,
+            )  # fmt: skip
+            return drive, summed
+
+        cuts = np.linspace(0, count, self._shares(count * padded_w.size) + 1).astype(int)
+        jobs = [threads().submit(share, int(lo), int(hi)) for lo, hi in pairwise(cuts[1:])]
+        drive, summed = share(0, int(cuts[1]))
+        for job in jobs:
+            more, part = job.result()
+            drive += more
+            summed += part
+        return drive[:neurons, :inputs], summed / self.problem.data.samples
+
+    def _aligned_drive(self, w: Array, a: Array, backward: bool) -> tuple[Array, float] | None:
+        """The same as `_drive`, for neurons most of which point along one line; None if they do not.
+
+        Aligned neurons are looked for anew when those known are no longer, and now and then to profit from more.
+        """
+        self._split_age += 1
+        is_cheap = self._last_split is not None and self._last_split.cost < aligned_neurons.CHEAP
+        if self._split_age > (SPLIT_AGE if is_cheap else LOOK_AGAIN):
+            self._find_split(w, a)
+        drive = np.empty_like(w)
+        while self._last_split is not None:
+            right, total = aligned_neurons.drive_of_split(
+                self._last_split, self.rows, self.lengths, self.labels, self.mirror_labels, self.mirrored, w, a,
+                self.problem.network.alpha, self.problem.loss.code, backward, drive,
+            )  # fmt: skip
+            if right:
+                return drive, total / self.problem.data.samples
+            if self._split_age == 0:
+                break
+            self._find_split(w, a)
+        return None
+
+    def _find_split(self, w: Array, a: Array) -> None:
+        self._last_split, self._split_age = aligned_neurons.find_split(w, a, self.rows, self.lengths), 0
+
+
+def _folded(problem: Problem) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+    """Samples as columns (inputs, rows), one per mirrored pair or lone sample, with the labels at x and at -x.
+
+    With biases the constant input breaks the mirror symmetry, so nothing is folded.
+    """
+    if problem.network.bias:
+        pairs, alone = np.empty((0, 2), dtype=np.intp), np.arange(problem.data.samples)
+    else:
+        pairs, alone = problem.data.mirror_pairs
+    kept = np.concatenate([pairs[:, 0], alone])
+    labels = problem.y[kept]
+    mirror_labels = np.concatenate([problem.y[pairs[:, 1]], np.zeros(len(alone))])
+    mirrored = np.arange(len(kept)) < len(pairs)
+    return padded(problem.x[kept].T, INPUT_TILE, 1), labels, mirror_labels, mirrored
+
+
+def _at_zero(problem: Problem, labels: Array, mirror_labels: Array, mirrored: NDArray[np.bool_]) -> aligned_neurons.Zero:
+    """The loss at f = 0, for samples folded as by `_folded`."""
+    loss, f = problem.loss, np.zeros_like(problem.y)
+    pull = 0.5 * (1.0 + problem.network.alpha) * (loss.pull(problem.y, f) @ problem.x) / len(f)
+    own, opposite = (loss.pull(y, np.zeros_like(y)) for y in (labels, mirror_labels))
+    longest = float(np.linalg.norm(problem.x, axis=1).max())
+    return aligned_neurons.Zero(
+        float(loss.value(problem.y, f).mean()), pull, longest, bool(mirrored.all() and np.all(own == -opposite))
+    )

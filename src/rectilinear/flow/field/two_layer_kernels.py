@@ -1,0 +1,217 @@
+"""Compiled kernels of the two-layer field; `tests/naive.py` has the plain-loop twins.
+
+With c = (1 + alpha)/2 and e = (1 - alpha)/2, sigma(z) = c z + e |z| and sigma'(z) = c + e sgn(z), with sgn(0) = 0. So
+
+    f(+-x) = +- c v.x + e sum_h a_h |w_h.x|,     v = sum_h a_h w_h,
+    g_h    = (1/P) [ c sum_i p_i x_i + e sum_i sgn(w_h.x_i) q_i x_i ],
+
+where r+, r- are the pulls -dl/df at x and -x, p = r+ - r-, q = r+ + r-. A sample and its mirror image therefore cost one
+matrix row instead of two, and the linear part costs nothing per neuron. A row without mirror image has r- = 0.
+The field is dw_h/dt = a_h g_h, da_h/dt = g_h . w_h.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arrays import Array
+from ..fast_math import FAST
+from .sample_losses import sample_loss, sample_pull
+
+BLOCK = 128  # samples a pass: the block of preactivations of a few hundred neurons then stays in the second-level cache
+NEURON_TILE = 2  # neurons and inputs are handled in tiles, so that a value loaded is used several times
+INPUT_TILE = 4
+
+TINY = np.finfo(float).tiny
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def drive_of_rows(
+    rows: Array,
+    labels: Array,
+    mirror_labels: Array,
+    mirrored: NDArray[np.bool_],
+    w: Array,
+    a: Array,
+    v: Array,
+    alpha: float,
+    loss: int,
+    first: int,
+    last: int,
+    backward: bool,
+    drive: Array,
+) -> float:
+    """Add the share of rows first..last-1 to P g_h in `drive` (neurons, inputs), and return their summed loss.
+
+    `rows` (inputs, rows) holds one column per sample or mirrored pair; `w` (neurons, inputs) and `rows` are padded with
+    zeros to whole tiles. `labels` and `mirror_labels` are y at x and at -x. Without `backward` only the loss is computed.
+    """
+    inputs, neurons = rows.shape[0], w.shape[0]
+    c, e = 0.5 * (1.0 + alpha), 0.5 * (1.0 - alpha)
+    block = min(BLOCK, last - first)
+    z = np.empty((neurons, block))
+    x = np.zeros((inputs, block))
+    even, odd_pull, even_pull = np.empty(block), np.empty(block), np.empty(block)
+    common = np.zeros(inputs)
+    total = 0.0
+    for start in range(first, last, block):
+        size = min(block, last - start)
+        for k in range(inputs):
+            for i in range(size):
+                x[k, i] = rows[k, start + i]
+            for i in range(size, block):
+                x[k, i] = 0.0
+        for i in range(block):
+            even[i] = 0.0
+        for h in range(0, neurons, NEURON_TILE):
+            for i in range(block):
+                z[h, i] = 0.0
+                z[h + 1, i] = 0.0
+            for k in range(0, inputs, INPUT_TILE):
+                u0, u1, u2, u3 = w[h, k], w[h, k + 1], w[h, k + 2], w[h, k + 3]
+                t0, t1, t2, t3 = w[h + 1, k], w[h + 1, k + 1], w[h + 1, k + 2], w[h + 1, k + 3]
+                for i in range(block):
+                    z[h, i] += u0 * x[k, i] + u1 * x[k + 1, i] + u2 * x[k + 2, i] + u3 * x[k + 3, i]
+                    z[h + 1, i] += t0 * x[k, i] + t1 * x[k + 1, i] + t2 * x[k + 2, i] + t3 * x[k + 3, i]
+            a0, a1 = a[h], a[h + 1]
+            for i in range(block):
+                even[i] += a0 * abs(z[h, i]) + a1 * abs(z[h + 1, i])
+        for i in range(block):
+            odd_pull[i] = 0.0
+            even_pull[i] = 0.0
+        for i in range(size):
+            linear = 0.0
+            for k in range(inputs):
+                linear += v[k] * x[k, i]
+            y = labels[start + i]
+            f = c * linear + e * even[i]
+            pull = sample_pull(loss, y, f)
+            total += sample_loss(loss, y, f)
+            odd_pull[i] = pull
+            even_pull[i] = pull
+            if mirrored[start + i]:
+                y = mirror_labels[start + i]
+                f = e * even[i] - c * linear
+                pull = sample_pull(loss, y, f)
+                total += sample_loss(loss, y, f)
+                odd_pull[i] -= pull
+                even_pull[i] += pull
+        if not backward:
+            continue
+        for k in range(inputs):
+            for i in range(block):
+                common[k] += odd_pull[i] * x[k, i]
+        if e == 0.0:
+            continue
+        for h in range(0, neurons, NEURON_TILE):
+            for i in range(block):
+                q = e * even_pull[i]
+                z[h, i] = q if z[h, i] > 0.0 else (-q if z[h, i] < 0.0 else 0.0)
+                z[h + 1, i] = q if z[h + 1, i] > 0.0 else (-q if z[h + 1, i] < 0.0 else 0.0)
+            for k in range(0, inputs, INPUT_TILE):
+                s0 = s1 = s2 = s3 = r0 = r1 = r2 = r3 = 0.0
+                for i in range(block):
+                    s0 += z[h, i] * x[k, i]
+                    s1 += z[h, i] * x[k + 1, i]
+                    s2 += z[h, i] * x[k + 2, i]
+                    s3 += z[h, i] * x[k + 3, i]
+                    r0 += z[h + 1, i] * x[k, i]
+                    r1 += z[h + 1, i] * x[k + 1, i]
+                    r2 += z[h + 1, i] * x[k + 2, i]
+                    r3 += z[h + 1, i] * x[k + 3, i]
+                drive[h, k] += s0
+                drive[h, k + 1] += s1
+                drive[h, k + 2] += s2
+                drive[h, k + 3] += s3
+                drive[h + 1, k] += r0
+                drive[h + 1, k + 1] += r1
+                drive[h + 1, k + 2] += r2
+                drive[h + 1, k + 3] += r3
+    for h in range(neurons):
+        for k in range(inputs):
+            drive[h, k] += c * common[k]
+    return total
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def velocity_of_drive(
+    drive: Array, samples: int, w: Array, a: Array, trains: tuple[bool, bool], dw: Array, da: Array
+) -> None:
+    """Write dw_h/dt = a_h g_h and da_h/dt = g_h . w_h, zero for a layer that does not train; `drive` (neurons, inputs) is P g_h."""
+    first, second = trains
+    for h in range(w.shape[0]):
+        along = 0.0
+        for k in range(w.shape[1]):
+            g = drive[h, k] / samples
+            along += g * w[h, k]
+            dw[h, k] = a[h] * g if first else 0.0
+        da[h] = along if second else 0.0
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def reach_and_sum(w: Array, a: Array) -> tuple[float, Array]:
+    """sum_h |a_h| |w_h|, which bounds |f(x)|/|x|, and v = sum_h a_h w_h."""
+    reach, v = 0.0, np.zeros(w.shape[1])
+    for h in range(w.shape[0]):
+        square = 0.0
+        for k in range(w.shape[1]):
+            square += w[h, k] * w[h, k]
+            v[k] += a[h] * w[h, k]
+        reach += abs(a[h]) * np.sqrt(square)
+    return reach, v
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def neuron_sizes(old: Array, new: Array, neurons: int, inputs: int, sizes: Array) -> None:
+    """Write to each of the neurons' weights in `sizes` (flat, first layer and then second) the larger |(w_h, a_h)| of old and new.
+
+    The larger of the two is taken component by component.
+    """
+    for h in range(neurons):
+        last, square = neurons * inputs + h, 0.0
+        for k in range(h * inputs, (h + 1) * inputs):
+            square += max(old[k] * old[k], new[k] * new[k])
+        square += max(old[last] * old[last], new[last] * new[last])
+        size = np.sqrt(max(square, TINY))
+        for k in range(h * inputs, (h + 1) * inputs):
+            sizes[k] = size
+        sizes[last] = size
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def restore_balance(states: Array, inputs: int, balance: Array) -> None:
+    """Scale w_h and a_h of every neuron in states (t, weights and more) so that |w_h|^2 - a_h^2 is `balance` (t, neurons)."""
+    neurons = balance.shape[1]
+    for t in range(states.shape[0]):
+        state = states[t]
+        for h in range(neurons):
+            last, incoming = neurons * inputs + h, 0.0
+            for k in range(h * inputs, (h + 1) * inputs):
+                incoming += state[k] * state[k]
+            outgoing = state[last] * state[last]
+            shift = 0.5 * (balance[t, h] - (incoming - outgoing)) / max(incoming + outgoing, TINY)
+            for k in range(h * inputs, (h + 1) * inputs):
+                state[k] *= 1.0 + shift
+            state[last] *= 1.0 - shift
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def square_length(vector: Array) -> float:
+    """|v|^2, without the threads of a BLAS product, which would cost more than it."""
+    total = 0.0
+    for k in range(vector.shape[0]):
+        total += vector[k] * vector[k]
+    return total
+
+
+def padded(array: Array, rows: int, columns: int) -> Array:
+    """The array with zeros appended, up to multiples of `rows` and `columns`."""
+    height, width = array.shape
+    wanted = (-(-height // rows) * rows, -(-width // columns) * columns)
+    if wanted == array.shape:
+        return np.ascontiguousarray(array)
+    out = np.zeros(wanted)
+    out[:height, :width] = array
+    return out

@@ -1,0 +1,130 @@
+"""Cross or hold: what a neuron does at the kinks it touches.
+
+Crossing line l from below to above changes the neuron's drive g by D_l n_l, D_l = (1 - alpha)/P sum over the line of |x_i| pull_i.
+Held on lines N, the neuron moves with g_below + sum_l lambda_l D_l n_l, lambda_l in [0, 1], such that N g = 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from ...arrays import Array, Indices, Signs
+from .geometry import Kinks
+
+SWEEPS = 100_000  # at most, over the few kinks a neuron touches at once
+SETTLED = 1e-14  # a sweep that moves no multiplier by more is the last
+ON_A_BOUND = 1e-10  # a multiplier this close to 0 or 1 counts as there
+NO_SPEED = 1e-13  # a velocity this small, relative to the largest possible, is rounding: it does not say "away"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a neuron does at the kinks it touches: its new signs there, with velocities on both sides and multipliers."""
+
+    signs: Signs
+    below: Array
+    above: Array
+    multipliers: Array
+
+
+def resolve(kinks: Kinks, signs: Signs, touching: Indices, sign_a: float, pull: Array) -> Verdict:
+    """Decide cross or hold for a neuron that touches these lines, coming from `signs` (0 where it was held).
+
+    In units of |a|: with mu_l = -sign_a D_l lambda_l the velocities of n_l.w are s = q - Gram mu, 0 <= mu_l <= b_l, and
+    s_l > 0 forces mu_l = b_l, s_l < 0 forces mu_l = 0: the optimality conditions of min mu.Gram.mu/2 - q.mu in a box.
+    A line that repels (sign_a D_l >= 0) is crossed, unless the neuron is moving away from it.
+    """
+    normals = kinks.normals[touching]
+    jumps = kinks.jumps(pull)[touching]
+    base = signs.copy()
+    base[touching] = 0
+    drive = (kinks.slopes(base) * pull) @ kinks.x
+    came_from = signs[touching]
+    slowest = NO_SPEED * float(np.abs(pull) @ np.abs(kinks.lengths))
+    if len(touching) == 1:
+        return _single(int(came_from[0]), sign_a * float(normals[0] @ drive), sign_a * float(jumps[0]), slowest)
+    pushes = sign_a * jumps  # what crossing each line upwards adds to the velocity along it
+    attracting = pushes < 0
+    bounds = np.where(attracting, -pushes, 0.0)
+    free = np.flatnonzero(attracting)
+    gram = normals @ normals.T
+    q = sign_a * (normals @ drive)
+    outcome = np.zeros(len(touching), dtype=np.int8)
+    for k in np.flatnonzero(~attracting).tolist():
+        below, above = (_answered(k, q + side * pushes[k] * gram[:, k], gram, free, bounds) for side in (0.0, 1.0))
+        outcome[k] = _through(int(came_from[k]), below, above, slowest)
+        if outcome[k] > 0:
+            q = q + pushes[k] * gram[:, k]
+    mu = np.zeros(len(touching))
+    mu[free] = box_problem(gram[np.ix_(free, free)], q[free], bounds[free])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        multipliers = np.where(attracting, mu / bounds, np.nan)
+    outcome[free] = np.where(multipliers[free] >= 1 - ON_A_BOUND, 1, np.where(multipliers[free] <= ON_A_BOUND, -1, 0))
+    sides = np.empty((2, len(touching)))
+    for k in range(len(touching)):
+        counted = not attracting[k] and outcome[k] > 0  # its push is already in q
+        for side in (0, 1):
+            pushed = q + (side - counted) * pushes[k] * gram[:, k]
+            sides[side, k] = _answered(k, pushed, gram, free[free != k], bounds)
+    return Verdict(outcome, sides[0], sides[1], multipliers)
+
+
+def _answered(k: int, q: Array, gram: Array, others: Indices, bounds: Array) -> float:
+    """Velocity of n_k.w when the attracting lines `others` answer to q."""
+    mu = box_problem(gram[np.ix_(others, others)], q[others], bounds[others])
+    return float(q[k] - gram[k, others] @ mu)
+
+
+def _through(came_from: int, below: float, above: float, slowest: float) -> int:
+    """Where a neuron goes at a line that does not hold it: on to the other side, back if it moves away, or as pushed if on it."""
+    if came_from == 0:
+        return 1 if below + above > 0 else -1
+    here = above if came_from > 0 else below
+    return came_from if came_from * here > slowest else -came_from
+
+
+def _single(came_from: int, below: float, jump: float, slowest: float) -> Verdict:
+    """The verdict at one line, with velocity `below` under it and `below + jump` over it."""
+    above = below + jump
+    share = np.nan
+    if jump < 0.0:
+        share = min(max(-below / jump, 0.0), 1.0)
+        outcome = 1 if share >= 1 - ON_A_BOUND else -1 if share <= ON_A_BOUND else 0
+    else:
+        outcome = _through(came_from, below, above, slowest)
+    return Verdict(np.array([outcome], dtype=np.int8), np.array([below]), np.array([above]), np.array([share]))
+
+
+@numba.njit(cache=True, nogil=True)
+def box_problem(gram: Array, q: Array, bounds: Array) -> Array:
+    """min mu.gram.mu/2 - q.mu over 0 <= mu <= bounds: sweeps over the coordinates, then the free ones solved exactly."""
+    size = q.shape[0]
+    mu = np.zeros(size)
+    for _ in range(SWEEPS):
+        moved = 0.0
+        for k in range(size):
+            rest = q[k]
+            for j in range(size):
+                rest -= gram[k, j] * mu[j]
+            new = min(max(mu[k] + rest / gram[k, k], 0.0), bounds[k])
+            moved = max(moved, abs(new - mu[k]) / max(bounds[k], 1e-300))
+            mu[k] = new
+        if moved < SETTLED:
+            break
+    free = np.flatnonzero((mu > 0.0) & (mu < bounds))
+    if free.shape[0] > 1:
+        rest, inner = np.empty(free.shape[0]), np.empty((free.shape[0], free.shape[0]))
+        for r in range(free.shape[0]):
+            k = free[r]
+            rest[r] = q[k]
+            for j in range(size):
+                rest[r] -= gram[k, j] * mu[j]
+            for c in range(free.shape[0]):
+                inner[r, c] = gram[k, free[c]]
+        step = np.linalg.lstsq(inner, rest)[0]
+        for r in range(free.shape[0]):
+            mu[free[r]] = min(max(mu[free[r]] + step[r], 0.0), bounds[free[r]])
+    return mu

@@ -1,0 +1,203 @@
+"""Who is beyond a kink, who crosses one within a step, and who will be caught by one."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arrays import Array, Indices, Signs
+from ..collocation import first_root
+from ..fast_math import FAST
+from ..field.aligned_neurons import Split, Sums, sums_of_split
+from ..field.two_layer_kernels import BLOCK, INPUT_TILE
+from ..threads import threads, workers
+
+FEW_NEURONS = 1_000  # up to here every node of the step is looked at, beyond every other one
+MANY_NEURONS = 20_000  # beyond, threads share them
+
+
+@numba.njit(cache=True, nogil=True)
+def crossings(
+    heights: Array,
+    of_neuron: Indices,
+    first: Indices,
+    counts: Indices,
+    mix: Array,
+    signs: NDArray[np.int8],
+    bands: Array,
+    begin: int,
+    end: int,
+) -> tuple[Array, Indices, Indices]:
+    """Every neuron of begin..end-1 that reaches a kink within the step, with the first time u and the line: arrays (u, neuron, line).
+
+    `heights` (6, carriers, lines) is n.w of every carrier at the nodes; `bands` (neurons,) is how far below zero a height counts
+    as zero. Lines with sign 0 are not looked at.
+    """
+    found, capacity = 0, 16
+    times, who, where = np.empty(capacity), np.empty(capacity, np.intp), np.empty(capacity, np.intp)
+    nodes, lines = heights.shape[0], signs.shape[1]
+    stride = 1 if signs.shape[0] <= FEW_NEURONS else 2
+    values = np.empty(nodes)
+    for h in range(begin, end):
+        k = of_neuron[h]
+        if k < 0:
+            continue
+        best, line_of_best = 2.0, -1
+        for line in range(lines):
+            side = signs[h, line]
+            if side == 0:
+                continue
+            lowest = 0.0
+            for j in range(nodes - 1, -1, -stride):
+                height = 0.0
+                for r in range(counts[k]):
+                    height += mix[h, r] * heights[j, first[k] + r, line]
+                values[j] = side * height
+                lowest = min(lowest, values[j])
+            if lowest < -bands[h]:
+                for j in range(nodes):
+                    height = 0.0
+                    for r in range(counts[k]):
+                        height += mix[h, r] * heights[j, first[k] + r, line]
+                    values[j] = side * height
+                u = first_root(values, bands[h], best)
+                if u < best:
+                    best, line_of_best = u, line
+        if line_of_best >= 0:
+            if found == capacity:
+                capacity *= 2
+                grown, grown_who, grown_where = np.empty(capacity), np.empty(capacity, np.intp), np.empty(capacity, np.intp)
+                grown[:found], grown_who[:found], grown_where[:found] = times, who, where
+                times, who, where = grown, grown_who, grown_where
+            times[found], who[found], where[found] = best, h, line_of_best
+            found += 1
+    return times[:found], who[:found], where[:found]
+
+
+def all_crossings(
+    heights: Array, of_neuron: Indices, first: Indices, counts: Indices, mix: Array, signs: NDArray[np.int8], bands: Array
+) -> tuple[Array, Indices, Indices]:
+    """`crossings` of all neurons, shared among threads where they are many."""
+    total = len(signs)
+    shares = workers() if total > MANY_NEURONS else 1
+    cuts = np.linspace(0, total, shares + 1).astype(int)
+    jobs = [
+        threads().submit(crossings, heights, of_neuron, first, counts, mix, signs, bands, int(lo), int(hi))
+        for lo, hi in pairwise(cuts[1:])
+    ]
+    parts = [
+        crossings(heights, of_neuron, first, counts, mix, signs, bands, 0, int(cuts[1])),
+        *(job.result() for job in jobs),
+    ]
+    times, neurons, lines = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return times, neurons, lines
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def look_at_lines(
+    theta: Array, turned_normals: Array, signs: Signs, begin: int, end: int
+) -> tuple[Array, Array, NDArray[np.intp]]:
+    """For neurons begin..end-1: sum_h a_h z_hl and sum_h a_h |z_hl|, z = n.w, and the pairs (h, l) where z and the sign disagree.
+
+    `turned_normals` (inputs, lines) is padded with zeros to whole tiles. The matrix z (neurons, lines) is not stored: its memory
+    would cost more than computing it.
+    """
+    inputs, lines = theta.shape[1] - 1, turned_normals.shape[1]
+    odd, even = np.zeros(lines), np.zeros(lines)
+    w, normals = np.zeros(turned_normals.shape[0]), np.zeros((turned_normals.shape[0], BLOCK))
+    z, block_odd, block_even = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+    found = []
+    for start in range(0, lines, BLOCK):
+        size = min(BLOCK, lines - start)
+        normals[:, :size] = turned_normals[:, start : start + size]
+        block_odd[:], block_even[:] = 0.0, 0.0
+        for h in range(begin, end):
+            for i in range(BLOCK):
+                z[i] = 0.0
+            for k in range(inputs):
+                w[k] = theta[h, k]
+            for k in range(0, w.shape[0], INPUT_TILE):
+                u0, u1, u2, u3 = w[k], w[k + 1], w[k + 2], w[k + 3]
+                for i in range(BLOCK):
+                    z[i] += u0 * normals[k, i] + u1 * normals[k + 1, i] + u2 * normals[k + 2, i] + u3 * normals[k + 3, i]
+            a, disagree = theta[h, inputs], 0
+            for i in range(BLOCK):
+                block_odd[i] += a * z[i]
+                block_even[i] += a * abs(z[i])
+            for i in range(size):
+                disagree += z[i] * signs[h, start + i] < 0.0
+            if disagree:
+                found.extend([(h, start + i) for i in range(size) if z[i] * signs[h, start + i] < 0.0])
+        odd[start : start + size], even[start : start + size] = block_odd[:size], block_even[:size]
+    pairs = np.empty((len(found), 2), dtype=np.intp)
+    for k in range(len(found)):
+        pairs[k, 0], pairs[k, 1] = found[k]
+    return odd, even, pairs
+
+
+@numba.njit(cache=True, nogil=True)
+def look_at_split(
+    split: Split, w: Array, a: Array, turned_normals: Array, signs: Signs
+) -> tuple[Array, Array, NDArray[np.intp]] | None:
+    """`look_at_lines` for neurons most of which point along one line; None if the split is not right."""
+    right, sums = sums_of_split(split, turned_normals, np.ones(turned_normals.shape[1]), w.T.copy(), a)
+    return (sums.linear, sums.even, disagreements(split, sums, signs)) if right else None
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def next_catch(
+    theta: Array, velocity: Array, turned_normals: Array, signs: Signs, jumps: Array, within: float
+) -> tuple[float, float, int, int]:
+    """The first kink that will catch a free neuron if velocities (neurons, inputs) stay: wait, height, neuron and line (-1 if none)."""
+    inputs, lines = velocity.shape[1], signs.shape[1]
+    best, high, who, where = within, 0.0, -1, -1
+    along = np.empty(lines)
+    for h in range(theta.shape[0]):
+        held, a = False, theta[h, inputs]
+        for line in range(lines):
+            held |= signs[h, line] == 0
+            along[line] = 0.0
+        if held:
+            continue
+        for k in range(inputs):
+            for line in range(lines):
+                along[line] += velocity[h, k] * turned_normals[k, line]
+        for line in range(lines):
+            here = signs[h, line] * along[line]
+            if here < 0.0 and here - a * jumps[line] > 0.0:
+                height = 0.0
+                for k in range(inputs):
+                    height += theta[h, k] * turned_normals[k, line]
+                height *= signs[h, line]
+                if 0.0 <= height <= -best * here and (where < 0 or height < -best * here):
+                    best, high, who, where = -height / here, height, h, line
+    return best, high, who, where
+
+
+@numba.njit(cache=True, nogil=True)
+def disagreements(split: Split, sums: Sums, signs: NDArray[np.int8]) -> Indices:
+    """Pairs (m, 2) of neuron and row where w_h.x and the sign (neurons, rows) disagree; 0 agrees with everything."""
+    found = []
+    opposite = np.empty((2, signs.shape[1]), dtype=np.int8)  # of a neuron against r, and of one along it
+    for i in range(signs.shape[1]):
+        side = sums.far_sides[i]
+        opposite[0, i], opposite[1, i] = (2, 2) if side == 0.0 else (np.int8(side), np.int8(-side))
+    for h in range(signs.shape[0]):
+        if split.sides[h] == 0.0:
+            continue
+        wrong, count = opposite[1 if split.sides[h] > 0.0 else 0], 0
+        for i in range(signs.shape[1]):
+            count += signs[h, i] == wrong[i]
+        if count:
+            found.extend([(h, i) for i in range(signs.shape[1]) if signs[h, i] == wrong[i]])
+        found.extend([(h, i) for j, i in enumerate(sums.near) if sums.at_near[j, h] * signs[h, i] < 0.0])
+    for j in range(len(split.others)):
+        h = split.others[j]
+        found.extend([(h, i) for i in range(signs.shape[1]) if sums.of_others[j, i] * signs[h, i] < 0.0])
+    pairs = np.empty((len(found), 2), dtype=np.intp)
+    for k in range(len(found)):
+        pairs[k, 0], pairs[k, 1] = found[k]
+    return pairs

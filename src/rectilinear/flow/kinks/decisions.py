@@ -1,0 +1,161 @@
+"""What a neuron does when it touches kinks, and the log of it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...arrays import Array, Indices, Signs
+from ...errors import FlowError
+from ...events import Events, Kind
+from ...problem import Problem
+from ..state import Start
+from .contact import resolve
+from .geometry import Kinks
+from .origin import AT_ORIGIN, exit_from_origin
+
+ON_KINK = 1e-12  # |n.w| below this share of the neuron's size is zero up to rounding
+NOTHING = 1e-30
+LARGEST_PRODUCT = 1e60
+STRONGEST = 1e100  # pull whose cube is still a number
+
+
+class Decisions:
+    """Decides crossings, holds, releases and passages through the origin, and keeps their certificates.
+
+    `theta` below is one neuron (inputs + 1,): incoming weights w, then the outgoing weight a. `pull` is -dl/df/P at the moment.
+    """
+
+    def __init__(self, kinks: Kinks) -> None:
+        self.kinks = kinks
+        self.log: list[tuple[float, int, int, Kind, float, float, float]] = []
+        self.exits: dict[tuple[float, bytes], Signs | None] | None = (
+            None  # ways out of the origin, while they may be remembered
+        )
+
+    def note(
+        self, t: float, h: int, line: int, kind: Kind, below: float = 0.0, above: float = 0.0, multiplier: float = np.nan
+    ) -> None:
+        self.log.append((float(t), int(h), int(line), kind, float(below), float(above), float(multiplier)))
+
+    def start(self, theta: Array, pull: Array) -> Signs:
+        """Patterns (neurons, lines) of neurons theta (neurons, inputs + 1) at t = 0; those on kinks are decided, in place."""
+        heights = theta[:, :-1] @ self.kinks.normals.T
+        sizes = np.linalg.norm(theta, axis=1)
+        signs = np.sign(heights).astype(np.int8)
+        signs[np.abs(heights) <= ON_KINK * sizes[:, None]] = 0
+        for h in np.flatnonzero((signs == 0).any(axis=1) & (sizes > 0)):
+            signs[h], theta[h] = self.settle(int(h), theta[h], signs[h], np.flatnonzero(signs[h] == 0), pull, 0.0)
+        return signs
+
+    def settle(self, h: int, theta: Array, signs: Signs, arrived: Indices, pull: Array, t: float) -> tuple[Signs, Array]:
+        """New pattern and weights of neuron h, which has reached the lines `arrived` (and may be held on others)."""
+        size = np.linalg.norm(theta)
+        if np.linalg.norm(theta[:-1]) <= AT_ORIGIN * size:
+            after = self._pass_origin(h, theta, signs, pull, t)
+            return after, np.append(np.zeros(len(theta) - 1), theta[-1])
+        heights = self.kinks.normals @ theta[:-1]
+        touching = np.union1d(np.flatnonzero((signs == 0) | (np.abs(heights) <= ON_KINK * size)), arrived).astype(np.intp)
+        after = self.decide(h, theta, signs, touching, pull, t)
+        held = np.flatnonzero(after == 0)
+        if held.size:
+            basis = self.kinks.held_basis(held)
+            theta = np.append(theta[:-1] - (theta[:-1] @ basis.T) @ basis, self._leaning(theta, signs, pull))
+        return after, theta
+
+    def turn(self, h: int, theta: Array, signs: Signs, pull: Array, t: float) -> tuple[Signs, Array]:
+        """New pattern and weights of a held neuron whose outgoing weight passes through zero: what attracted now repels."""
+        theta = np.append(theta[:-1], 0.0)
+        after = self.decide(h, theta, signs, np.flatnonzero(signs == 0), pull, t)
+        theta[-1] = self._leaning(theta, signs, pull)
+        return after, theta
+
+    def _leaning(self, theta: Array, signs: Signs, pull: Array) -> float:
+        """The outgoing weight; if zero, a nothing of the sign it is about to take, so that holds know which way it pushes."""
+        a = float(theta[-1])
+        return a if a != 0.0 else self._sign_a(theta, signs, pull) * NOTHING * float(np.linalg.norm(theta))
+
+    def decide(self, h: int, theta: Array, signs: Signs, touching: Indices, pull: Array, t: float) -> Signs:
+        """New signs of a neuron that touches these lines."""
+        verdict = resolve(self.kinks, signs, touching, self._sign_a(theta, signs, pull), pull)
+        after = signs.copy()
+        after[touching] = verdict.signs
+        for k, line in enumerate(touching):
+            if after[line] == signs[line] and (signs[line] != 0 or t > 0.0):
+                continue  # turned back without crossing, or held as before
+            kind = Kind.PIN if after[line] == 0 else Kind.RELEASE if signs[line] == 0 else Kind.CROSS
+            self.note(t, h, line, kind, verdict.below[k], verdict.above[k], verdict.multipliers[k])
+        if t > 0.0 and not self.kinks.seen(after).any():
+            self.note(t, h, -1, Kind.DEATH)
+        return after
+
+    def graze(self, h: int, theta: Array, signs: Signs, line: int, pull: Array, t: float) -> Signs:
+        """New signs of a neuron that was sent back from a line and yet goes beyond it: its speed there is zero up to rounding.
+
+        The line holds it if it attracts, and lets it through otherwise.
+        """
+        verdict = resolve(self.kinks, signs, np.array([line]), self._sign_a(theta, signs, pull), pull)
+        below, above = float(verdict.below[0]), float(verdict.above[0])
+        after = signs.copy()
+        after[line] = 0 if above < below else -signs[line]
+        kind = Kind.PIN if after[line] == 0 else Kind.CROSS
+        self.note(t, h, line, kind, below, above, verdict.multipliers[0])
+        return after
+
+    def release(self, h: int, theta: Array, signs: Signs, line: int, side: int, pull: Array, t: float) -> Signs:
+        """New signs of a held neuron whose multiplier on `line` has left [0, 1] towards `side`."""
+        freed = signs.copy()
+        freed[line] = side
+        self.note(t, h, line, Kind.RELEASE)
+        others = np.flatnonzero(freed == 0)
+        if others.size:
+            return self.decide(h, theta, freed, others, pull, t)
+        if not self.kinks.seen(freed).any():
+            self.note(t, h, -1, Kind.DEATH)
+        return freed
+
+    def _sign_a(self, theta: Array, signs: Signs, pull: Array) -> float:
+        """Sign of a; if a is zero, the sign it is about to take."""
+        a = theta[-1]
+        if a == 0.0:
+            a = theta[:-1] @ ((self.kinks.slopes(signs) * pull) @ self.kinks.x)
+        return 1.0 if a >= 0 else -1.0
+
+    def _pass_origin(self, h: int, theta: Array, signs: Signs, pull: Array, t: float) -> Signs:
+        """A neuron has come to w = 0: it goes on along a direction that its own pattern drives, or is held there."""
+        sign_a = self._sign_a(theta, signs, pull)
+        key = (sign_a, signs.tobytes())
+        if self.exits is not None and key in self.exits:
+            after = self.exits[key]
+        else:
+            coming = sign_a * (pull @ self.kinks.seen(signs))
+            after = exit_from_origin(self.kinks, sign_a, pull, [coming] if coming.any() else [])
+            if self.exits is not None:
+                self.exits[key] = after
+        self.note(t, h, -1, Kind.DEATH if after is None else Kind.ORIGIN)
+        if after is not None:
+            for line in np.flatnonzero((signs == 0) != (after == 0)):
+                self.note(t, h, int(line), Kind.PIN if after[line] == 0 else Kind.RELEASE)
+        return np.zeros_like(signs) if after is None else after.copy()
+
+    def events(self) -> Events:
+        """The log as arrays, in order of time."""
+        return Events.of_log(self.log)
+
+
+def first_start(problem: Problem, decisions: Decisions) -> Start:
+    """The problem's own start, with neurons on kinks decided."""
+    theta = np.concatenate([problem.weights[0], problem.weights[1].T], axis=1)
+    pull = decisions.kinks.pulls(theta)
+    size = float(np.abs(problem.y).max() * np.abs(problem.x).max())
+    if size > 0.0 and not 1.0 / LARGEST_PRODUCT < size < LARGEST_PRODUCT:
+        raise FlowError(
+            f"inputs times labels must lie between {1 / LARGEST_PRODUCT:g} and {LARGEST_PRODUCT:g}, whose powers still are "
+            f"numbers, found {size:.3g}; rescale x or y."
+        )
+    if not np.abs(pull).max() < STRONGEST:
+        margin = float(np.min(problem.y * problem.output(problem.weights)))
+        raise FlowError(
+            f"the gradient must be finite at the start, found a margin of {margin:.3g} where the {problem.loss} loss exceeds "
+            "the range of numbers; start from smaller weights or use the logistic loss."
+        )
+    return Start(0.0, theta, decisions.start(theta, pull), 0.0)

@@ -1,0 +1,138 @@
+"""Kinks: where sigma' jumps, and what a neuron sees on each side.
+
+A neuron's pattern is one sign per line of the data: +1 or -1 for the side of the kink n.w = 0 it is on, 0 if it is held there.
+Crossing line l from below to above changes the neuron's drive g by D_l n_l, D_l = (1 - alpha)/P sum over the line of |x_i| pull_i.
+Held on lines N, the neuron moves with g_below + sum_l lambda_l D_l n_l, lambda_l in [0, 1], such that N g = 0.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arrays import Array, Signs
+from ...dataset import find_lines
+from ...problem import Problem
+from ..field.aligned_neurons import find_split
+from ..field.two_layer_kernels import INPUT_TILE, padded
+from ..threads import THREAD_WORK, threads, workers
+from .crossings import look_at_lines, look_at_split, next_catch
+
+MOST_REMEMBERED = 2**28  # bytes of samples as seen by patterns met before
+
+
+class Kinks:
+    """The kink hyperplanes of a problem's samples."""
+
+    def __init__(self, problem: Problem) -> None:
+        lines = find_lines(problem.x)
+        self.problem, self.x, self.alpha = problem, problem.x, problem.network.alpha
+        self.normals, self.line, self.lengths = lines.normals, lines.index, lines.lengths
+        self._turned_normals = padded(self.normals.T, INPUT_TILE, 1)
+        self.weights = (1.0 - self.alpha) * np.abs(self.lengths)
+        self._seen: dict[bytes, Array] = {}
+        self._holds: dict[bytes, tuple[Array, Array]] = {}
+
+    def __len__(self) -> int:
+        return len(self.normals)
+
+    @cached_property
+    def jump_rows(self) -> Array:
+        """The matrix (lines, samples) with D = jump_rows @ pull; only for few samples."""
+        rows = np.zeros((len(self), len(self.line)))
+        rows[self.line, np.arange(len(self.line))] = self.weights
+        return rows
+
+    def jumps(self, pull: Array) -> Array:
+        """D_l of every line, (lines,)."""
+        return np.asarray(np.bincount(self.line, weights=self.weights * pull, minlength=len(self)), dtype=np.float64)
+
+    def pulls(self, theta: Array) -> Array:
+        """-dl/df/P on the samples for neurons theta (h, inputs + 1)."""
+        return self.look(theta, np.zeros((len(theta), len(self)), dtype=np.int8))[0]
+
+    def look(self, theta: Array, signs: Signs) -> tuple[Array, NDArray[np.intp]]:
+        """The pulls -dl/df/P on the samples, and the pairs (neuron, line) that are beyond a kink on which they are not held.
+
+        sigma(z) = c z + e |z| makes one product per line serve all samples on it.
+        """
+        w, a = np.ascontiguousarray(theta[:, :-1]), theta[:, -1].copy()
+        split = find_split(w, a, self._turned_normals, np.ones(len(self)))
+        seen = look_at_split(split, w, a, self._turned_normals, signs) if split is not None else None
+        odd, even, crossed = seen if seen is not None else self._look_at_all(theta, signs)
+        c, e = 0.5 * (1.0 + self.alpha), 0.5 * (1.0 - self.alpha)
+        f = c * self.lengths * odd[self.line] + e * np.abs(self.lengths) * even[self.line]
+        return np.asarray(self.problem.loss.pull(self.problem.y, f)) / len(f), crossed
+
+    def _look_at_all(self, theta: Array, signs: Signs) -> tuple[Array, Array, NDArray[np.intp]]:
+        """`look_at_lines` of all neurons, shared among threads where they are many."""
+        shares = workers() if theta.size * len(self) > THREAD_WORK else 1
+        cuts = np.linspace(0, len(theta), shares + 1).astype(int)
+        jobs = [
+            threads().submit(look_at_lines, theta, self._turned_normals, signs, int(lo), int(hi))
+            for lo, hi in pairwise(cuts[1:])
+        ]
+        parts = [look_at_lines(theta, self._turned_normals, signs, 0, int(cuts[1])), *(job.result() for job in jobs)]
+        odd, even = (np.sum([part[k] for part in parts], axis=0) for k in range(2))
+        return odd, even, np.concatenate([part[2] for part in parts])
+
+    def next_catch(
+        self, theta: Array, velocity: Array, signs: Signs, pull: Array, within: float
+    ) -> tuple[float, float, int, int]:
+        """When within that time the first free neuron is caught, its height, itself and the line (-1 if there is none)."""
+        return next_catch(theta, np.ascontiguousarray(velocity), self._turned_normals, signs, self.jumps(pull), within)
+
+    def slopes(self, signs: Signs) -> Array:
+        """sigma' at each sample for a pattern (..., lines) -> (..., samples); held lines count as below."""
+        side = signs[..., self.line] * np.sign(self.lengths)
+        below = (signs[..., self.line] == 0) & (self.lengths < 0)  # n.w < 0 there, so samples along -n are active
+        return np.where((side > 0) | below, 1.0, self.alpha)
+
+    def seen(self, signs: Signs) -> Array:
+        """The samples as a group of this pattern sees them, (samples, inputs): slope times the part off the held normals."""
+        key = signs.tobytes()
+        if key not in self._seen:
+            if len(self._seen) * self.x.nbytes > MOST_REMEMBERED:
+                self._seen.clear()
+            self._seen[key] = self._compute_seen(signs)
+        return self._seen[key]
+
+    def _compute_seen(self, signs: Signs) -> Array:
+        rows = self.slopes(signs)[:, None] * self.x
+        held = np.flatnonzero(signs == 0)
+        if held.size:
+            basis = self.held_basis(held)
+            rows = rows - (rows @ basis.T) @ basis
+            rows[np.isin(self.line, held)] = 0.0
+            if len(basis) == rows.shape[1]:
+                rows[:] = 0.0
+        return rows
+
+    def held_basis(self, held: NDArray[np.intp]) -> Array:
+        """Orthonormal rows that span the normals of these lines."""
+        _, sizes, rows = np.linalg.svd(self.normals[held], full_matrices=False)
+        return rows[sizes > 1e-10 * sizes[0]]
+
+    def holds(self, signs: Signs, pull: Array) -> tuple[Array, Array]:
+        """For a held pattern, D_l lambda_l and D_l of each held line."""
+        held = np.flatnonzero(signs == 0)
+        normals = self.normals[held]
+        drive = (self.slopes(signs) * pull) @ self.x
+        return -np.linalg.pinv(normals @ normals.T, rcond=1e-12) @ (normals @ drive), self.jumps(pull)[held]
+
+    def hold_rows(self, signs: Signs) -> tuple[Array, Array]:
+        """For a held pattern, linear maps (held, samples) from pulls to D_l lambda_l and to D_l."""
+        key = signs.tobytes()
+        if key not in self._holds:
+            self._holds[key] = self._compute_holds(signs)
+        return self._holds[key]
+
+    def _compute_holds(self, signs: Signs) -> tuple[Array, Array]:
+        held = np.flatnonzero(signs == 0)
+        normals = self.normals[held]
+        gram_inverse = np.linalg.pinv(normals @ normals.T, rcond=1e-12)
+        below = self.slopes(signs)[:, None] * self.x
+        return -gram_inverse @ normals @ below.T, self.jump_rows[held]

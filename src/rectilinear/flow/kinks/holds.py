@@ -1,0 +1,60 @@
+"""What ends holds: linear functions of the pulls that must not fall below zero."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...arrays import Array
+from ..collocation import first_root
+from .neuron_groups import Groups
+
+
+class Holds:
+    """All holds of all groups: hold k is that of group `group[k]` on line `line[k]`.
+
+    Two functions of the pulls belong to each, rows of `rows` (2 x holds, samples): the multiplier times the jump, which falls through
+    zero where the group leaves downwards, and what is left of the jump, where it leaves upwards.
+    """
+
+    def __init__(self, groups: Groups) -> None:
+        samples = len(groups.kinks.line)
+        shares, jumps = [np.empty((0, samples))], [np.empty((0, samples))]
+        owner: list[int] = []
+        lines: list[int] = []
+        # a held neuron must also keep the sign of a
+        self.signs_a = np.zeros(len(groups.theta), dtype=np.int8)
+        for k, group in enumerate(groups.groups):
+            held = np.flatnonzero(group.pattern == 0)
+            if held.size:
+                share, jump = groups.kinks.hold_rows(group.pattern)
+                shares.append(-group.sign_a * share)
+                jumps.append(-group.sign_a * jump)
+                owner += [k] * held.size
+                lines += held.tolist()
+                self.signs_a[group.members] = int(group.sign_a)
+        self.group, self.line = np.array(owner, dtype=np.intp), np.array(lines, dtype=np.intp)
+        share, jump = np.concatenate(shares), np.concatenate(jumps)
+        self.rows = np.concatenate([share, jump - share])
+
+    def __len__(self) -> int:
+        return len(self.group)
+
+    def row(self, group: int, line: int, side: int) -> Array:
+        """The function that falls through zero where this group leaves this line to this side."""
+        hold = int(np.flatnonzero((self.group == group) & (self.line == line))[0])
+        return np.asarray(self.rows[hold + (0 if side < 0 else len(self))])
+
+    def first_end(self, pulls: Array, band: float) -> tuple[float, int, int, int] | None:
+        """The first hold to end within a step with pulls (6, samples) at its nodes: time u, group, line and side it leaves to."""
+        if not len(self):
+            return None
+        values = np.ascontiguousarray((pulls @ self.rows.T).T)
+        first, found = 2.0, -1
+        for k in np.flatnonzero(values.min(axis=1) < -band):
+            root = first_root(values[k], band, first)
+            if root < first:
+                first, found = root, int(k)
+        if found < 0:
+            return None
+        hold = found % len(self)
+        return first, int(self.group[hold]), int(self.line[hold]), -1 if found < len(self) else 1

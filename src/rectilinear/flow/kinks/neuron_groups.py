@@ -1,0 +1,200 @@
+"""Neurons of one pattern move together: a group of any size is carried by at most inputs + 1 vectors.
+
+All neurons of a group obey the same linear equation d(w, a)/dt = B(g)(w, a), and the output sees only the sum of
+(w, a)(w, a)^T over the group. So with the neurons Theta = Q C (C has at most inputs + 1 rows, Q orthonormal columns) the rows
+of C act as neurons themselves, and Theta(t) = Q C(t) at all later times.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arrays import Array, Indices, Signs
+from .geometry import Kinks
+
+DECADES_TOGETHER = (
+    4  # neurons whose sizes differ by more decades are not mixed in one basis: the small would drown in rounding
+)
+
+
+@dataclass
+class Group:
+    """Neurons `members` that share a pattern: neuron h is `mix[h, :len(carried)] @ carried`, with the mix of all `Groups`.
+
+    While a group is `open`, its members may change: theta holds them instead.
+    """
+
+    key: bytes
+    pattern: Signs
+    sign_a: float  # common sign of a_h if the group is held on a kink
+    members: Indices
+    carried: Array
+    open: bool = True
+    number: int = -1  # what `of_neuron` says of all its members
+
+
+@numba.njit(cache=True, nogil=True)
+def carry(theta: Array, members: Indices, mix: Array) -> Array:
+    """Carriers (r, inputs + 1) of these neurons of theta (neurons, inputs + 1); their rows of `mix` are written."""
+    width = theta.shape[1]
+    if len(members) <= width:
+        carried = np.empty((len(members), width))
+        for m, h in enumerate(members):
+            carried[m] = theta[h]
+            mix[h] = 0.0
+            mix[h, m] = 1.0
+        return carried
+    moments = np.zeros((width, width))
+    for h in members:
+        for j in range(width):
+            for k in range(j + 1):
+                moments[j, k] += theta[h, j] * theta[h, k]
+    for j in range(width):
+        for k in range(j):
+            moments[k, j] = moments[j, k]
+    directions = np.linalg.eigh(moments)[1].T.copy()
+    squares = np.zeros(width)  # lengths from here, not from the eigenvalues: those have lost half the digits
+    for h in members:
+        for r in range(width):
+            share = 0.0
+            for k in range(width):
+                share += theta[h, k] * directions[r, k]
+            mix[h, r] = share
+            squares[r] += share * share
+    kept = np.flatnonzero(squares > 0.0)
+    lengths = np.sqrt(squares[kept])
+    for h in members:
+        for r in range(len(kept)):
+            mix[h, r] = mix[h, kept[r]] / lengths[r]
+        for r in range(len(kept), width):
+            mix[h, r] = 0.0
+    return directions[kept] * lengths.reshape(-1, 1)
+
+
+@numba.njit(cache=True, nogil=True)
+def restore(theta: Array, members: Indices, mix: Array, carried: Array) -> None:
+    """Write these neurons, given their carriers, to their rows of `theta`."""
+    for h in members:
+        for k in range(theta.shape[1]):
+            value = 0.0
+            for r in range(len(carried)):
+                value += mix[h, r] * carried[r, k]
+            theta[h, k] = value
+
+
+class Groups:
+    """All neurons theta (neurons, inputs + 1) by their patterns (neurons, lines); those that nothing moves rest.
+
+    Nothing moves a neuron that no sample drives, unless it is held (its hold may end) or weights decay (`decays`). A neuron held at
+    w = 0 rests too; whether it can leave is for `origin.exit_from_origin` to say.
+
+    For the kernels: `carried` (carriers, inputs + 1), `group` (carriers,) and `seen` (groups, samples, inputs), with the carriers of
+    group k at `first[k] : first[k] + counts[k]`; `of_neuron` (neurons,) is -1 for a neuron at rest, and `mix` (neurons, inputs + 1).
+    """
+
+    def __init__(self, kinks: Kinks, theta: Array, patterns: Signs, decays: bool = False) -> None:
+        self.kinks, self.theta, self.patterns, self.decays = kinks, theta.copy(), patterns, decays
+        self.sizes = np.linalg.norm(theta, axis=1)
+        self.mix = np.zeros_like(theta)
+        self.of_neuron = np.full(len(theta), -1, dtype=np.intp)
+        self._by_key: dict[bytes, Group] = {}
+        self._place(np.arange(len(theta)))
+        self._flatten()
+
+    def neurons(self, carried: Array) -> Array:
+        """All neurons, given the carriers."""
+        theta = self.theta.copy()
+        for k, group in enumerate(self.groups):
+            restore(theta, group.members, self.mix, carried[self.first[k] : self.first[k] + self.counts[k]])
+        return theta
+
+    def some(self, neurons: Indices, carried: Array) -> Array:
+        """These neurons (chosen, inputs + 1), given the carriers."""
+        width = self.theta.shape[1]
+        stacked = np.zeros((len(self.groups) + 1, width, width))  # the last one for neurons at rest
+        for k in range(len(self.groups)):
+            stacked[k, : self.counts[k]] = carried[self.first[k] : self.first[k] + self.counts[k]]
+        group = self.of_neuron[neurons]
+        moving = np.einsum("hr,hrd->hd", self.mix[neurons], stacked[group])
+        return np.where(group[:, None] >= 0, moving, self.theta[neurons])
+
+    def move(self, carried: Array) -> None:
+        """The carriers have moved."""
+        self.carried = carried
+        for k, group in enumerate(self.groups):
+            group.carried = carried[self.first[k] : self.first[k] + self.counts[k]]
+
+    def replace(self, changed: Indices, theta: Array, patterns: Signs) -> None:
+        """Neurons `changed` have new weights (changed, inputs + 1) and patterns (changed, lines): group them anew."""
+        leaves = np.zeros(len(self.theta), dtype=np.bool_)
+        leaves[changed] = True
+        for k in np.unique(self.of_neuron[changed]):
+            if k >= 0:
+                self._take_out(self.groups[k], leaves)
+        self.theta[changed] = theta
+        self.patterns[changed] = patterns
+        self.sizes[changed] = np.linalg.norm(theta, axis=1)
+        self.of_neuron[changed] = -1
+        self._place(changed)
+        self._flatten()
+
+    def _opened(self, group: Group) -> Group:
+        if not group.open:
+            restore(self.theta, group.members, self.mix, group.carried)
+            group.open = True
+        return group
+
+    def _take_out(self, group: Group, leaves: NDArray[np.bool_]) -> None:
+        self._opened(group).members = group.members[~leaves[group.members]]
+        if not group.members.size:
+            del self._by_key[group.key]
+
+    def _place(self, neurons: Indices) -> None:
+        """Put neurons, whose weights and patterns are set, into their groups."""
+        keys = self._keys(neurons)
+        _, first_of, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        for number, at in enumerate(first_of):
+            members, h = neurons[inverse.ravel() == number], neurons[at]
+            if self._rests(h):
+                continue
+            key = keys[at].tobytes()
+            if key in self._by_key:
+                group = self._opened(self._by_key[key])
+                group.members = np.sort(np.concatenate([group.members, members]))  # in the order of memory
+                group.number = -1
+            else:
+                sign = float(np.sign(self.theta[h, -1])) if (self.patterns[h] == 0).any() else 0.0
+                self._by_key[key] = Group(key, self.patterns[h].copy(), sign, members, np.empty(0))
+
+    def _rests(self, h: int) -> bool:
+        held = self.patterns[h] == 0
+        at_origin = held.all() and not self.theta[h, :-1].any()
+        undriven = not self.kinks.seen(self.patterns[h]).any() and not held.any()
+        return bool(self.sizes[h] == 0.0 or (not self.decays and (undriven or at_origin)))
+
+    def _keys(self, neurons: Indices) -> NDArray[np.void]:
+        """Pattern, sign of a where held, and decades of size, as one opaque value per neuron."""
+        patterns = self.patterns[neurons]
+        with np.errstate(divide="ignore"):
+            decades = np.nan_to_num(np.floor(np.log10(self.sizes[neurons]) / DECADES_TOGETHER), neginf=-100.0)
+        signs = np.where((patterns == 0).any(axis=1), np.sign(self.theta[neurons, -1]), 0.0)
+        table = np.concatenate([patterns, signs[:, None], decades[:, None]], axis=1).astype(np.int8)
+        return np.ascontiguousarray(table).view(np.dtype((np.void, table.shape[1])))[:, 0]
+
+    def _flatten(self) -> None:
+        self.groups = list(self._by_key.values())
+        for k, group in enumerate(self.groups):  # groups may be large: touch only what changed
+            if group.open:
+                group.carried, group.open = carry(self.theta, group.members, self.mix), False
+            if group.number != k:
+                self.of_neuron[group.members] = group.number = k
+        samples, inputs = self.kinks.x.shape
+        self.counts = np.array([len(group.carried) for group in self.groups], dtype=np.intp)
+        self.first = np.concatenate([[0], np.cumsum(self.counts)[:-1]]).astype(np.intp) if self.groups else self.counts
+        self.group = np.repeat(np.arange(len(self.groups)), self.counts)
+        self.carried = np.concatenate([group.carried for group in self.groups] or [np.empty((0, inputs + 1))])
+        self.seen = np.array([self.kinks.seen(group.pattern) for group in self.groups]).reshape(-1, samples, inputs)

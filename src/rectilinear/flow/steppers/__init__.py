@@ -1,0 +1,1 @@
+"""How a smooth field is stepped. Knows no ReLU."""

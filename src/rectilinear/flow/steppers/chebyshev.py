@@ -1,0 +1,164 @@
+"""Explicit steps whose stability grows with the square of their stages: for late phases, when fast directions have long settled.
+
+Runge-Kutta-Chebyshev, order 2 (Sommeijer, Shampine & Verwer, J. Comput. Appl. Math. 88, 1997). Gradient flow is made for it: the
+Jacobian is minus a Hessian, so its spectrum is real. With s stages the stable step is about 0.65 s^2 / |lambda|, 0.65 s a gradient,
+where the method of order 8 has 0.5: no matrix is formed, so any depth and any number of samples will do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+
+from ...arrays import Array
+
+DAMPING = 2.0 / 13.0
+MOST_STAGES = 200
+SAFETY, SHRINK, GROW = 0.8, 0.1, 5.0
+LOOK_AGAIN = 25  # steps after which the spectral radius is estimated anew
+ROOM = 1.1  # over the estimate, which comes from below
+POWER_STEPS, SETTLED = 50, 1e-2  # of the power iteration
+PLAIN_PROGRESS = 0.5  # time a gradient, in units of 1/|lambda|, of the method of order 8 at the limit of its stability
+PROBE = 1e-7  # of |y|: how far the field is probed for the radius
+
+
+@lru_cache(maxsize=MOST_STAGES)
+def coefficients(stages: int) -> tuple[float, Array]:
+    """mu~_1, and rows (mu, nu, mu~, gamma~) for the stages j = 2..s (Eqs. 2.5 to 2.8 of the paper)."""
+    w0 = 1.0 + DAMPING / stages**2
+    t, d, dd = np.zeros(stages + 1), np.zeros(stages + 1), np.zeros(stages + 1)  # T_j, T_j', T_j'' at w0
+    t[0], t[1], d[1] = 1.0, w0, 1.0
+    for j in range(2, stages + 1):
+        t[j] = 2 * w0 * t[j - 1] - t[j - 2]
+        d[j] = 2 * t[j - 1] + 2 * w0 * d[j - 1] - d[j - 2]
+        dd[j] = 4 * d[j - 1] + 2 * w0 * dd[j - 1] - dd[j - 2]
+    w1 = d[stages] / dd[stages]
+    b = np.empty(stages + 1)
+    b[2:] = dd[2:] / d[2:] ** 2
+    b[:2] = b[2]
+    a = 1.0 - b * t
+    mu, nu = 2 * w0 * b[2:] / b[1:-1], -b[2:] / b[:-2]
+    mu_f = 2 * w1 * b[2:] / b[1:-1]
+    return float(b[1] * w1), np.stack([mu, nu, mu_f, -a[1:-1] * mu_f], axis=1)
+
+
+class StabilisedStepper:
+    """Steps of y' = rhs(y) with local error below `rtol` of `size(y_old, y_new)`; the members are those of `ExplicitStepper`."""
+
+    def __init__(
+        self,
+        rhs: Callable[[Array, Array], None],
+        y: Array,
+        t: float,
+        rtol: float,
+        size: Callable[[Array, Array], Array],
+        h: float,
+    ) -> None:
+        self.rhs, self.rtol, self.size = rhs, rtol, size
+        self.t = self.t_old = t
+        self.y = self.y_old = y.copy()
+        self.slopes = np.empty((2, y.size))
+        self.evaluations = self.rejected = self.unresolved = 0
+        self._evaluate(self.y, self.slopes[0])
+        self.step_size = h
+        self.refused = 0  # steps in a row
+        self._controlled = np.isfinite(size(y, y))
+        self._fastest = np.where(self._controlled, self.slopes[0], 0.0)
+        self.radius, self._age = 0.0, LOOK_AGAIN
+
+    def restart(self, t: float, y: Array) -> None:
+        """Go on from another state; the step size is kept."""
+        self.t, self.y = t, y.copy()
+        self._evaluate(self.y, self.slopes[0])
+        self._age = LOOK_AGAIN
+
+    def _evaluate(self, y: Array, out: Array) -> None:
+        self.rhs(y, out)
+        self.evaluations += 1
+
+    def _spectral_radius(self) -> float:
+        """|lambda| of the fastest direction, by power iteration on differences of the field; remembered for some steps."""
+        if self._age < LOOK_AGAIN:
+            return self.radius
+        probe, moved, radius = PROBE * max(float(np.sqrt(np.sum(self.y**2))), PROBE), np.empty_like(self.y), 0.0
+        for _ in range(POWER_STEPS):
+            length = float(np.sqrt(np.sum(self._fastest**2)))
+            if length == 0.0:
+                break
+            self._evaluate(self.y + probe / length * self._fastest, moved)
+            self._fastest = np.where(self._controlled, moved - self.slopes[0], 0.0)
+            before, radius = radius, float(np.sqrt(np.sum(self._fastest**2))) / probe
+            if abs(radius - before) <= SETTLED * radius:
+                break
+        self.radius, self._age = ROOM * radius, 0
+        return self.radius
+
+    def step(self, t_end: float) -> bool:
+        """Try one step that does not pass `t_end`; False if it was rejected (then try again: the step is smaller)."""
+        h = min(self.step_size, t_end - self.t)
+        if self.t + 2 * h > t_end > self.t + h:
+            h = (t_end - self.t) / 2
+        self.tried = h
+        radius = self._spectral_radius()
+        stages = 1 + int(np.sqrt(1.0 + 1.54 * h * radius))
+        if stages > MOST_STAGES:
+            stages, h = MOST_STAGES, (MOST_STAGES**2 - 1) / (1.54 * radius)
+        self.stages = max(stages, 2)
+        new = self._stages(h)
+        self._evaluate(new, self.slopes[1])
+        error = self._error(new, h)
+        if not error <= 1.0:
+            self.step_size = h * (SHRINK if not np.isfinite(error) else max(SHRINK, SAFETY * error ** (-1 / 3)))
+            self.rejected += 1
+            self.refused += 1
+            self._age = LOOK_AGAIN
+            return False
+        self.refused = 0
+        self._age += 1
+        self.t_old, self.y_old, self.y_new, self.h = self.t, self.y, new, h
+        self.step_size = h * (GROW if error == 0.0 else min(GROW, max(SHRINK, SAFETY * error ** (-1 / 3))))
+        return True
+
+    def _stages(self, h: float) -> Array:
+        first, rest = coefficients(self.stages)
+        start, slope = self.slopes[0], np.empty_like(self.y)
+        before, now = self.y, self.y + first * h * start
+        for mu, nu, mu_f, gamma_f in rest:
+            self._evaluate(now, slope)
+            new = (1.0 - mu - nu) * self.y + mu * now + nu * before + (h * mu_f) * slope + (h * gamma_f) * start
+            before, now = now, new
+        return now
+
+    def _error(self, new: Array, h: float) -> float:
+        scale = self.rtol * self.size(self.y, new)
+        with np.errstate(invalid="ignore", over="ignore"):
+            estimate = 0.8 * (self.y - new) + 0.4 * h * (self.slopes[0] + self.slopes[1])
+            return float(np.sqrt(np.mean((estimate / scale) ** 2)))
+
+    @property
+    def gain(self) -> float:
+        """How much further a gradient of the last step went than one of order 8 at the limit of its stability would have."""
+        return self.h * self.radius / (self.stages * PLAIN_PROGRESS)
+
+    @property
+    def end_slope(self) -> Array:
+        """The slope at the end of the step just made."""
+        return self.slopes[1]
+
+    def accept(self) -> None:
+        """Move on to the end of the step just made."""
+        self.t = self.t_old + self.h
+        self.y = self.y_new
+        self.slopes[0] = self.slopes[1]
+
+    def prepare_dense(self) -> None:
+        """The cubic through both ends and their slopes, of order 3, needs no more evaluations."""
+
+    def dense(self, times: Array) -> Array:
+        """y at times (t,) within the step just made, (t, size)."""
+        u = ((times - self.t_old) / self.h)[:, None]
+        change = self.y_new - self.y_old
+        first, last = self.h * self.slopes[0] - change, self.h * self.slopes[1] - change
+        return np.asarray(self.y_old + u * (change + (1 - u) * ((1 - u) * first - u * last)))

@@ -1,0 +1,196 @@
+"""Adaptive explicit stepping of order 8: the pair of Dormand and Prince with its dense output of order 7.
+
+The coefficients are SciPy's (Hairer, Norsett & Wanner, Solving ODEs I, DOP853); the error norm is ours, because weights of
+size 1e-8 and of size 1 meet in one run: every neuron is held to its own size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numba
+import numpy as np
+from scipy.integrate import DOP853
+
+from ...arrays import Array
+from ..fast_math import FAST
+
+STAGES = 12
+NODES, TABLEAU, FINAL = DOP853.C[:STAGES], DOP853.A[:STAGES, :STAGES], DOP853.B
+EXTRA_NODES, EXTRA_TABLEAU, DENSE = DOP853.C_EXTRA, DOP853.A_EXTRA, DOP853.D
+ERROR_3, ERROR_5 = DOP853.E3, DOP853.E5
+SAFETY, SHRINK, GROW = 0.9, 0.2, 8.0
+TILE = 4  # rows of a pass
+BLOCK = 512  # components of a pass
+SMOOTH_ORDER = 4  # an error that falls more slowly than this power of the step is not that of a smooth field
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def combined(base: Array, factor: float, coefficients: Array, rows: Array) -> Array:
+    """base + factor sum_s c_s rows_s for rows (stages or more, size): too small a product for the threads of BLAS."""
+    used = np.flatnonzero(coefficients)
+    c, place = np.zeros(len(used) + TILE), np.zeros(len(used) + TILE, np.intp)  # whole tiles
+    for s in range(len(used)):
+        c[s], place[s] = factor * coefficients[used[s]], used[s]
+    out = base.copy()
+    for s in range(0, len(used), TILE):
+        c0, c1, c2, c3 = c[s], c[s + 1], c[s + 2], c[s + 3]
+        k0, k1, k2, k3 = rows[place[s]], rows[place[s + 1]], rows[place[s + 2]], rows[place[s + 3]]
+        for i in range(len(out)):
+            out[i] += c0 * k0[i] + c1 * k1[i] + c2 * k2[i] + c3 * k3[i]
+    return out
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def mean_square(values: Array, sizes: Array) -> float:
+    """Mean of (v_i/s_i)^2."""
+    total = 0.0
+    for i in range(values.shape[0]):
+        share = values[i] / sizes[i]
+        total += share * share
+    return total / values.shape[0]
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def interpolated(base: Array, weights: Array, rows: Array) -> Array:
+    """base + weights @ rows, for weights (t, 7) and rows (7, size), in blocks that stay in the cache."""
+    out = np.empty((weights.shape[0], base.shape[0]))
+    r0, r1, r2, r3, r4, r5, r6 = rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], rows[6]
+    for start in range(0, base.shape[0], BLOCK):
+        end = min(start + BLOCK, base.shape[0])
+        for t in range(weights.shape[0]):
+            y, c = out[t], weights[t]
+            c0, c1, c2, c3, c4, c5, c6 = c[0], c[1], c[2], c[3], c[4], c[5], c[6]
+            for i in range(start, end):
+                early, late = c0 * r0[i] + c1 * r1[i] + c2 * r2[i], c3 * r3[i] + c4 * r4[i] + c5 * r5[i] + c6 * r6[i]
+                y[i] = base[i] + early + late
+    return out
+
+
+class ExplicitStepper:
+    """Steps of y' = rhs(y), with local error below `rtol` of `size(y_old, y_new)`.
+
+    Kinks that are not located make the error estimate jump, and steps would shrink to nothing. So below `floor()` (a time) a
+    step is also accepted with a larger local error, up to `forgiven`; such steps are counted.
+
+    `size` gives the scale that each component is compared with. After a step, `t_old`, `t`, `y` and `dense(times)` are valid.
+    """
+
+    def __init__(
+        self,
+        rhs: Callable[[Array, Array], None],
+        y: Array,
+        t: float,
+        rtol: float,
+        size: Callable[[Array, Array], Array],
+        floor: Callable[[], float],
+    ) -> None:
+        self.rhs, self.rtol, self.size, self.floor = rhs, rtol, size, floor
+        self.forgiven = 0.1 * rtol ** (2 / 3)
+        self.t = self.t_old = t
+        self.y = y.copy()
+        self.y_old = self.y
+        self.slopes = np.empty((STAGES + 4, y.size))
+        self.evaluations = 0
+        self._evaluate(self.y, self.slopes[0])
+        self.step_size = self._first_step()
+        self.rejected = self.unresolved = 0
+        self._refused: tuple[float, float] | None = None  # length and error of the step refused just before
+
+    def restart(self, t: float, y: Array) -> None:
+        """Go on from another state; the step size is kept."""
+        self.t, self.y = t, y.copy()
+        self._evaluate(self.y, self.slopes[0])
+
+    def _rough(self, h: float, error: float) -> bool:
+        """Whether the error fell much more slowly than the order of the method when the step was shortened: there is a kink."""
+        if self._refused is None:
+            return False
+        longer, larger = self._refused
+        return bool(np.isfinite(larger) and larger < error * (longer / h) ** SMOOTH_ORDER)
+
+    def _evaluate(self, y: Array, out: Array) -> None:
+        self.rhs(y, out)
+        self.evaluations += 1
+
+    def _first_step(self) -> float:
+        """Hairer's guess: the step over which slope and bend change y by about the tolerance."""
+        scale = self.rtol * self.size(self.y, self.y)
+        speed = np.sqrt(np.mean((self.slopes[0] / scale) ** 2))
+        if speed == 0.0:
+            return 1.0
+        probe = 0.01 / (self.rtol * speed)
+        moved = np.empty_like(self.y)
+        self._evaluate(self.y + probe * self.slopes[0], moved)
+        bend = np.sqrt(np.mean(((moved - self.slopes[0]) / scale) ** 2)) / probe
+        return float(min(100 * probe, (0.01 / max(speed, bend)) ** (1 / 8)))
+
+    def step(self, t_end: float) -> bool:
+        """Try one step that does not pass `t_end`; False if it was rejected (then try again: the step is smaller)."""
+        h = min(self.step_size, t_end - self.t)
+        if self.t + 2 * h > t_end > self.t + h:
+            h = (t_end - self.t) / 2  # two equal steps rather than a full one and a sliver
+        self.tried = h
+        k = self.slopes
+        for s in range(1, STAGES):
+            self._evaluate(combined(self.y, h, TABLEAU[s, :s], k), k[s])
+        new = combined(self.y, h, FINAL, k)
+        error = self._error(new, h)
+        kinked = error > 1.0 and h <= self.floor() and error * self.rtol <= self.forgiven and self._rough(h, error)
+        if not np.isfinite(error) or (error > 1.0 and not kinked):
+            self._refused = (h, error)
+            self.step_size = h * (SHRINK if not np.isfinite(error) else max(SHRINK, SAFETY * error ** (-1 / 8)))
+            self.rejected += 1
+            return False
+        self.unresolved += int(kinked)
+        self._refused = None
+        self._evaluate(new, k[STAGES])
+        self.t_old, self.y_old, self.y_new, self.h = self.t, self.y, new, h
+        growth = 1.0 if kinked else GROW if error == 0.0 else min(GROW, max(SHRINK, SAFETY * error ** (-1 / 8)))
+        self.step_size = h * growth
+        return True
+
+    @property
+    def stiffness(self) -> float:
+        """h |lambda| of the step just made, from the difference of its two slopes at the end; stability ends near 6."""
+        k, last = self.slopes, STAGES - 1
+        apart = self.y_new - combined(self.y_old, self.h, TABLEAU[last, :last], k)
+        controlled = np.where(np.isfinite(self._sizes), 1.0, np.inf)
+        gap = mean_square(apart, controlled)
+        return self.h * float(np.sqrt(mean_square(k[STAGES] - k[last], controlled) / gap)) if gap > 0.0 else 0.0
+
+    @property
+    def end_slope(self) -> Array:
+        """The slope at the end of the step just made."""
+        return self.slopes[STAGES]
+
+    def accept(self) -> None:
+        """Move on to the end of the step just made."""
+        self.t = self.t_old + self.h
+        self.y = self.y_new
+        self.slopes[0] = self.slopes[STAGES]
+
+    def _error(self, new: Array, h: float) -> float:
+        self._sizes, nothing = self.size(self.y, new), np.zeros_like(new)
+        fifth, third = (
+            mean_square(combined(nothing, 1.0, e[:STAGES], self.slopes), self._sizes) for e in (ERROR_5, ERROR_3)
+        )
+        return h / self.rtol * fifth / float(np.sqrt(fifth + 0.01 * third)) if fifth else 0.0
+
+    def prepare_dense(self) -> None:
+        """Three more slopes give the interpolant of order 7 over the step just made."""
+        k, h = self.slopes, self.h
+        for s, row in enumerate(EXTRA_TABLEAU, STAGES + 1):
+            self._evaluate(combined(self.y_old, h, row[:s], k), k[s])
+        change, nothing = self.y_new - self.y_old, np.zeros_like(self.y)
+        self._dense = np.empty((7, self.y.size))
+        self._dense[0] = change
+        self._dense[1] = h * k[0] - change
+        self._dense[2] = 2 * change - h * (k[STAGES] + k[0])
+        self._dense[3:] = [combined(nothing, h, row, k) for row in DENSE]
+
+    def dense(self, times: Array) -> Array:
+        """y at times (t,) within the step just made, (t, size); call `prepare_dense` first."""
+        u = (times - self.t_old) / self.h
+        factors = np.array([u if i % 2 == 0 else 1.0 - u for i in range(len(self._dense))])
+        return np.asarray(interpolated(self.y_old, np.cumprod(factors, axis=0).T, self._dense))
