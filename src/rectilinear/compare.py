@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .arrays import Array
 from .errors import InputError
 from .problem import Problem
 from .trajectory import Status, Trajectory
-
-Array = NDArray[np.float64]
 
 SAME_TIME = 1e-12  # relative: times closer than this differ by rounding only
 ENDED_EARLY = frozenset(Status) - {Status.FINISHED, Status.PREDICTED}

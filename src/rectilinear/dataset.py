@@ -7,13 +7,11 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from .arrays import Array, Indices
 from .errors import FileError, InputError
 from .tables import read_csv, read_npz
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 MAX_INPUTS = 20_000  # the covariance of more inputs would not fit in memory (3 GB)
 LARGEST, SMALLEST = 1e100, 1e-100  # sizes beyond which lengths and moments would over- or underflow

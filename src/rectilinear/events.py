@@ -8,7 +8,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from .arrays import Array, Indices
 
 
 class Kind(IntEnum):
@@ -35,8 +35,8 @@ class Events:
     """
 
     time: Array = field(default_factory=lambda: np.empty(0))
-    neuron: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
-    line: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    neuron: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    line: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     kind: NDArray[np.int8] = field(default_factory=lambda: np.empty(0, dtype=np.int8))
     velocity_below: Array = field(default_factory=lambda: np.empty(0))
     velocity_above: Array = field(default_factory=lambda: np.empty(0))

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .arrays import Array
 from .errors import InputError
 from .jsonable import json_text
 
-Array = NDArray[np.float64]
 Function = Callable[[Array], ArrayLike]
 
 SCALES = (0.5, 2.0)  # the s at which f(s x) = s f(x) is tried

@@ -15,12 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
+from .arrays import Array
 from .errors import InputError
-
-Array = NDArray[np.float64]
 
 FAR_MARGIN = 30.0  # beyond it ln(1 + e^{-m}) equals e^{-m} to double precision (next term e^{-2m}/2)
 

@@ -11,13 +11,13 @@ from itertools import pairwise
 from typing import cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from . import starts
+from .arrays import Array
 from .errors import InputError
 from .losses import Loss
 
-Array = NDArray[np.float64]
 Weights = tuple[Array, ...]
 
 

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from .arrays import Array
 from .dataset import Dataset
 from .errors import InputError
 from .losses import Loss, named_loss
 from .network import Network, Weights
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

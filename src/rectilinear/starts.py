@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from .arrays import Array
 from .errors import InputError
 
-Array = NDArray[np.float64]
 Shapes = tuple[tuple[int, int], ...]
 
 

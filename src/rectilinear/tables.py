@@ -9,11 +9,9 @@ import zlib
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .arrays import Array
 from .errors import FileError
-
-Array = NDArray[np.float64]
 
 NPY_MAGIC = b"\x93NUMPY"  # how a file with a single array begins
 MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-"}  # how files write a missing value, in lower case

@@ -10,15 +10,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from .arrays import Array
 from .errors import InputError
 from .network import Network, Weights
 
 if TYPE_CHECKING:
     import torch
-
-Array = NDArray[np.float64]
 
 
 def from_torch(module: torch.nn.Module) -> tuple[Network, Weights]:

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from .arrays import Array
 from .dataset import Dataset
 from .errors import FileError, InputError
 from .events import Events
@@ -24,7 +25,6 @@ from .whole_files import whole_file
 if TYPE_CHECKING:
     import xarray
 
-Array = NDArray[np.float64]
 
 FORMAT = 1  # raised when saved files change in a way that old readers cannot follow
 

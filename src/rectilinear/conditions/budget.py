@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..dataset import Array, Dataset
+from ..arrays import Array
+from ..dataset import Dataset
 from .finding import remembered
 
 

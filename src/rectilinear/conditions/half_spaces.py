@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..dataset import Array
+from ..arrays import Array
 from ..problem import Problem
 from .mirror import MATCHED_AT_ONCE, principal_axes
 

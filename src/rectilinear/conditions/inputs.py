@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..dataset import Array, Dataset
+from ..arrays import Array
+from ..dataset import Dataset
 from .finding import Finding, measured_finding, remembered, undecided
 
 ROUNDING = 1e-10  # relative deviations below it come from floating-point arithmetic, not from the data

@@ -13,7 +13,8 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial import KDTree
 from scipy.spatial.distance import cdist
 
-from ..dataset import Array, Dataset, Indices
+from ..arrays import Array, Indices
+from ..dataset import Dataset
 
 MIRROR_TOLERANCE = 0.01  # of rms|x|: how far from -x a sample may lie to count as the mirror image of x
 NEIGHBOURS = 8  # candidates for a partner that each sample looks at

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..dataset import Array, Dataset
+from ..arrays import Array
+from ..dataset import Dataset
 
 FLIPS = 499  # so that the smallest p-value is 1/500
 SCALES = (0.5, 1.0, 2.0, 4.0)  # rms of w.x: from nearly linear features to oscillating ones

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..dataset import Array
+from ..arrays import Array
 from ..network import Weights
 from ..problem import Problem
 from .finding import Finding, measured_finding

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..dataset import Dataset, Indices
+from ..arrays import Indices
+from ..dataset import Dataset
 from .finding import Finding, measured_finding, remembered, undecided
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..dataset import Array, Dataset
+from ..arrays import Array
+from ..dataset import Dataset
 from .budget import budget
 from .finding import Finding, measured_finding, remembered, undecided
 from .inputs import MAX_GRAM_SAMPLES

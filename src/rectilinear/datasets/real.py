@@ -10,13 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..dataset import Dataset
 from ..errors import InputError
 from .options import require_switch
-
-Array = NDArray[np.float64]
 
 BRIGHTEST = 16.0  # pixels of the digits run from 0 to 16
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..arrays import Array
 from ..dataset import Dataset
 from ..errors import InputError
 from .options import require_between, require_whole, seeded
-
-Array = NDArray[np.float64]
 
 BISECTIONS = 60  # halvings of [0, 1]: down to rounding
 SLACK = 1e-9  # of an inequality that is met with equality, so that it holds in whatever order its sums are taken

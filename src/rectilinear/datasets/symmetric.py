@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..dataset import Dataset
 from .options import require_between, require_switch, require_whole, seeded
-
-Array = NDArray[np.float64]
 
 
 def sine_teacher(inputs: int = 20, pairs: int = 1000, white: bool = False, seed: int = 0) -> Dataset:

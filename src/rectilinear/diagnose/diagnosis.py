@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ..arrays import Array
 from ..compare import Comparison
 from ..conditions import Budget, Finding
 from ..dataset import Dataset
@@ -19,8 +17,6 @@ from ..theorems.theorem import Theorem
 from ..trajectory import Trajectory
 from .card import card
 from .plain import plain
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

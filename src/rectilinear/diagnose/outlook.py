@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..conditions import separable
 from ..errors import RectilinearError
 from ..prediction import Prediction
@@ -14,8 +14,6 @@ from ..theorems.asymmetry import nearly_symmetric
 from ..theorems.limits import Limit, linear_limit
 from ..theorems.perturbed import broken_symmetry, plateau
 from .diagnosis import Ending, Outlook, PlateauForecast, Reading
-
-Array = NDArray[np.float64]
 
 POINTS = 201  # times of a predicted curve
 OVER = 0.99  # share of the fall of the loss after which a run counts as over

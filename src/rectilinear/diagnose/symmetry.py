@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..arrays import Array, Indices
 from ..conditions import (
     MIRROR_TOLERANCE,
     half_spaces,
@@ -13,7 +14,7 @@ from ..conditions import (
     near_pairs,
     population_test,
 )
-from ..dataset import Array, Dataset, Indices
+from ..dataset import Dataset
 from ..errors import InputError
 from ..problem import Problem
 from ..theorems.asymmetry import asymmetry

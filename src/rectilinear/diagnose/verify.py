@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..compare import compare
 from ..flow import simulate
@@ -13,8 +12,6 @@ from ..problem import Problem
 from ..trajectory import Trajectory
 from .diagnosis import Outlook, PlateauForecast, Verification
 from .outlook import AFTERWARDS, POINTS, crossing, first_drop, time_scale
-
-Array = NDArray[np.float64]
 
 DROP = 0.1  # share of its height by which the loss must fall for a plateau to end
 

@@ -6,9 +6,9 @@ import time
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ..arrays import Array
+from ..arrays import Array, Mask
 from ..errors import FlowError, InputError
 from ..long_trajectory import LongTrajectory
 from ..problem import Problem
@@ -93,7 +93,7 @@ class Looks:
         self.change: float | None = None
         self.converged = False
 
-    def look(self, theta: Array, live: NDArray[np.bool_]) -> None:
+    def look(self, theta: Array, live: Mask) -> None:
         moving = np.concatenate([theta[:, :-1].ravel() * self.train[0], theta[:, -1] * self.train[1]])
         now = moving / np.linalg.norm(moving)
         if self.before is not None:

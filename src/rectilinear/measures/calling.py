@@ -8,13 +8,13 @@ from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..arrays import Array
 from ..errors import InputError
 from ..network import Network, Weights
 from ..trajectory import Trajectory
 
-Array = NDArray[np.float64]
 P = ParamSpec("P")
 Result = TypeVar("Result")
 Result_co = TypeVar("Result_co", covariant=True)

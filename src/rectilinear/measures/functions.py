@@ -10,8 +10,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..arrays import Array
 from ..network import Network, Weights
-from .calling import Array, function_measure
+from .calling import function_measure
 
 
 @function_measure

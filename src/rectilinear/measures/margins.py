@@ -7,9 +7,10 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..arrays import Array
 from ..errors import InputError
 from ..network import Network, Weights
-from .calling import Array, function_measure, measure
+from .calling import function_measure, measure
 
 
 @function_measure

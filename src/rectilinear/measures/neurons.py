@@ -8,14 +8,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..arrays import Array, Mask
 from ..errors import InputError
 from ..network import Network, Weights
 from ..trajectory import Trajectory
-from .calling import Array, measure, weights_over_time
+from .calling import measure, weights_over_time
 
-Pattern = NDArray[np.bool_]
+Pattern = Mask
 
 
 @measure

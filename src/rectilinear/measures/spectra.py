@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 
+from ..arrays import Array
 from ..errors import InputError
 from ..network import Network, Weights
-from .calling import Array, measure
+from .calling import measure
 
 
 @measure

@@ -7,9 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from ..arrays import Array
 from ..errors import InputError
 from ..network import Network, Weights
-from .calling import Array, measure
+from .calling import measure
 
 
 @measure

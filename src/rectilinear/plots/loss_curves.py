@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from ..arrays import Array
 from ..errors import InputError
 from ..trajectory import Trajectory
 from . import style
@@ -60,9 +61,7 @@ def loss_curves(
     return figure
 
 
-def _curve(
-    run: Trajectory, log_time: bool, rescale: Callable[[Trajectory], float] | None
-) -> tuple[style.Array, style.Array]:
+def _curve(run: Trajectory, log_time: bool, rescale: Callable[[Trajectory], float] | None) -> tuple[Array, Array]:
     """Times and losses as they are shown."""
     shown = style.showable(run.times, log_time)
     return run.times[shown] * (1.0 if rescale is None else rescale(run)), run.loss[shown]

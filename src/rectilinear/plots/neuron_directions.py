@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..arrays import Array
 from ..dataset import Dataset
 from ..errors import InputError
 from ..network import Network
@@ -77,7 +78,7 @@ def _draw_data(ax: Axes, data: Dataset) -> None:
             )
 
 
-def _draw_neurons(ax: Axes, points: style.Array, colour: str, label: str) -> None:
+def _draw_neurons(ax: Axes, points: Array, colour: str, label: str) -> None:
     from matplotlib.collections import LineCollection
 
     if not len(points):

@@ -7,8 +7,8 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array, Mask
 from ..errors import InputError
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.legend import Legend
 
-Array = NDArray[np.float64]
 P = ParamSpec("P")
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#666666")  # after Okabe and Ito
@@ -81,7 +80,7 @@ def require_plane(inputs: int, what: str) -> None:
         raise InputError(f"{what} draws the plane of two inputs, found {inputs} inputs; use it on two-dimensional data.")
 
 
-def showable(times: Array, log_time: bool) -> NDArray[np.bool_]:
+def showable(times: Array, log_time: bool) -> Mask:
     """Which times can be shown: not infinity, to which predictions reach, nor t = 0 on a logarithmic axis."""
     return np.isfinite(times) & ((times > 0) if log_time else True)
 

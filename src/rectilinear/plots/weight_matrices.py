@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..arrays import Array
 from ..errors import InputError
 from ..trajectory import Trajectory
 from . import style
@@ -50,7 +51,7 @@ def weight_matrices(weights: Trajectory | Sequence[ArrayLike], *, at: int = -1, 
     return figure
 
 
-def _draw_matrix(ax: Axes, matrix: style.Array, inches: float) -> None:
+def _draw_matrix(ax: Axes, matrix: Array, inches: float) -> None:
     largest = float(np.abs(matrix).max()) or 1.0
     image = ax.imshow(matrix, cmap=style.DIVERGING, vmin=-largest, vmax=largest, aspect="auto", interpolation="nearest")
     ax.spines[:].set_visible(True)
@@ -61,7 +62,7 @@ def _draw_matrix(ax: Axes, matrix: style.Array, inches: float) -> None:
     bar.ax.tick_params(labelsize=style.TICK_SIZE)
 
 
-def sorted_neurons(layers: Sequence[style.Array]) -> tuple[style.Array, ...]:
+def sorted_neurons(layers: Sequence[Array]) -> tuple[Array, ...]:
     """The same network with the neurons of each hidden layer in order of falling linear weight on the output."""
     arranged = list(layers)
     onward = layers[-1]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..arrays import Array
 from ..dataset import Dataset
 from ..diagnose import Diagnosis
 from ..plots import style
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Array = style.Array
 
 SHOWN = 1500  # samples that a scatter plot shows; more only make it darker
 BINS = 30

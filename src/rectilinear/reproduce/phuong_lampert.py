@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import datasets
+from ..arrays import Array
 from ..dataset import Dataset
 from ..flow import simulate
 from ..network import Network, Weights
@@ -22,7 +22,6 @@ from .papers import PHUONG_LAMPERT
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
 
 LOG_TIMES = np.array([1.0, 2.0, 4.0, 10.0, 1e2, 1e3, 1e4, 1e5, 1e6])
 WIDTH = 20

@@ -6,8 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..dataset import Dataset
 from ..datasets import nearly_orthogonal
 from ..long_trajectory import LongTrajectory
@@ -19,7 +19,6 @@ from .study import Study
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
 
 LOG10_TIMES = 10.0 ** np.arange(1, 8)
 LATE = (1e1, 1e2, 1e4, 1e6)  # log10 t after which events are counted

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..datasets import orthogonally_separable
 from ..plots import style
 from ..problem import Problem
@@ -21,7 +21,6 @@ from .study import Study
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
 
 SCALE = 1e-3
 FAR = (1e5, 1e7)  # log10 t

@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..datasets import nearly_orthogonal, orthogonal
 from ..flow import descend
 from ..long_trajectory import LongTrajectory
@@ -23,7 +23,6 @@ from .study import Study
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
 
 LOG10_TIMES = np.concatenate([np.arange(0.0, 11.0), np.geomspace(20.0, 1000.0, 9)])
 SIX_DECADES = slice(4, 10)  # slopes between 10^4 and 10^10

@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..conditions import even_inputs, matching_distance, near_pairs, population_test
 from ..dataset import Dataset
 from ..plots import style
@@ -17,7 +17,6 @@ from .study import Study
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], tuple[Array, Array]]
 
 LEVEL = 0.05

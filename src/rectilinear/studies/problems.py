@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..dataset import Dataset
 from ..errors import FlowError
@@ -12,8 +12,6 @@ from ..long_trajectory import LongTrajectory
 from ..network import Network
 from ..problem import Problem
 from ..trajectory import Status
-
-Array = NDArray[np.float64]
 
 
 def far_run(problem: Problem, log10_times: ArrayLike) -> LongTrajectory:

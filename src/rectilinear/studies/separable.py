@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import Array, Mask
 from ..network import Weights
 from ..plots import style
 from ..theorems.max_margin import max_margin
@@ -17,7 +18,6 @@ from .study import Study
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
 
 LOG10_TIMES = (1e5, 1e6)
 SAMPLES, INPUTS, WIDTH, SCALE = 12, 3, 20, 1e-3
@@ -86,7 +86,7 @@ def _directions(weights: Weights, sign: float) -> int:
 
 
 @style.paper
-def _draw(margins: Array, fits: NDArray[np.bool_]) -> Figure:
+def _draw(margins: Array, fits: Mask) -> Figure:
     figure, (ax,) = style.panels(6.4, 3.0)
     order = np.argsort(np.where(fits, margins, 0.0).mean(axis=1))
     for k, (chosen, label) in enumerate(((fits, "fits every sample"), (~fits, "leaves samples out"))):

@@ -6,8 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..datasets import nearly_orthogonal, orthogonally_separable
 from ..flow import descend, simulate
 from ..plots import style
@@ -18,7 +18,6 @@ from .study import Study
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
 
 RATES: Array = np.asarray(0.04 / 2.0 ** np.arange(6))
 END = 20.0  # time

@@ -6,8 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..measures import even_fraction
 from ..plots import style
 from ..theorems.max_margin import max_margin
@@ -17,7 +17,6 @@ from .study import Study
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
 
 LOG10_TIMES = np.array([2.0, 10.0, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7])
 SLOPES = (0.0, 0.3)  # on the negative side

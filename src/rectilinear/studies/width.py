@@ -6,8 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..datasets import orthogonal, orthogonally_separable
 from ..plots import style
 from ..theorems.fixed_layer import limit_rates, sample_clocks
@@ -19,7 +19,6 @@ from .study import Study
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
 
 HALVES = (1, 2, 4, 8, 16, 32, 64)  # neurons of either sign
 SAMPLES, INPUTS = 10, 20  # orthogonal data

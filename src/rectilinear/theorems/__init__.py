@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..arrays import Array
 from ..errors import HypothesisError, InputError
 from ..prediction import Prediction
 from ..problem import Problem
@@ -22,8 +22,6 @@ from .theorem import Solution, Theorem
 from .time_course import TIME_COURSE
 from .two_neurons import TWO_NEURONS
 from .xor import XOR
-
-Array = NDArray[np.float64]
 
 _ALL: tuple[Theorem, ...] = (
     LIMIT,

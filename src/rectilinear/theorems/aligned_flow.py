@@ -15,14 +15,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..conditions import Finding, alignment, measured_finding
 from ..conditions.finding import Direction
 from ..errors import FlowError
 from ..problem import Problem
-
-Array = NDArray[np.float64]
 
 TOLERANCE = 1e-12  # local error of the reduced flow; its global error stays below 1e-10
 MAX_STEPS = 100_000  # between two saved times; reduced flows need a few hundred in all

@@ -10,16 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from ..arrays import Array, Indices
 from ..conditions import Finding, measured_finding, undecided
 from ..conditions.finding import remembered
 from ..dataset import Dataset
 from ..errors import InputError
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 MAX_UNMATCHED = 2000  # samples without an exact mirror image; the matching compares every pair of them
 NEARLY_SYMMETRIC = 0.1  # beyond it a perturbation theory around the symmetric data set is not credible

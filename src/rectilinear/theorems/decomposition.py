@@ -13,14 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..errors import InputError
 from ..long_trajectory import LongTrajectory
 from ..trajectory import Trajectory
 from .kou import patterns
-
-Array = NDArray[np.float64]
 
 INDEPENDENT = 1e-10  # smallest singular value of the samples, relative to the largest, at which rho still means something
 

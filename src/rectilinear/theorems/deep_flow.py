@@ -14,10 +14,10 @@ from __future__ import annotations
 from itertools import accumulate
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
+from ..arrays import Array
 from ..conditions import Finding, even_inputs, odd_target, true_or_not
 from ..dataset import Dataset
 from ..errors import FlowError, HypothesisError
@@ -25,8 +25,6 @@ from ..network import Weights
 from ..problem import Problem
 from .deep_structure import DeepStructure, blocks, deep_aligned_start, deep_structure
 from .theorem import WITHIN_WINDOW, Solution, Theorem
-
-Array = NDArray[np.float64]
 
 RTOL, ATOL = 1e-12, 1e-13  # of ln v and r; both are of order one however small the weights
 NULL_INPUTS = 1e-12  # eigenvalues of Sigma below this share of the largest are taken as zero

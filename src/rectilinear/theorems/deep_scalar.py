@@ -8,13 +8,12 @@ same course at time K^{2/L} t (Zhang et al., App. F, in the form of a time cours
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import hyp2f1
 
+from ..arrays import Array
 from ..errors import InputError
-
-Array = NDArray[np.float64]
 
 CLOSEST = 1e-12  # relative distance from v_inf down to which a norm is told from its limit
 

@@ -15,15 +15,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..arrays import Array, Indices
 from ..conditions import Finding, measured_finding
 from ..errors import InputError
 from ..network import Network, Weights
 from ..problem import Problem
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 ALIGNED = 1e-10  # relative distance from the structure that rounding can explain
 MAX_SWEEPS = 10_000  # of the fixed-point iteration for leaky blocks; each shrinks the error by about alpha^2

@@ -16,16 +16,14 @@ which is O(u0) up to t = (2 / (3 kappa)) ln(1/u0).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..conditions import Finding, no_decay, true_or_not
 from ..network import Weights
 from ..problem import Problem
 from .aligned_flow import linear_pull, slope_mean
 from .symmetric import CONDITION_THREE_BREAKS, condition_three
 from .theorem import WITHIN_WINDOW, Solution, Theorem
-
-Array = NDArray[np.float64]
 
 LIPSCHITZ = {"square": 1.0, "logistic": 0.25}  # of the pull as a function of the output
 

@@ -13,14 +13,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..arrays import Array
 from ..conditions import Budget, budget
 from ..dataset import Dataset
 from ..errors import InputError
 from ..network import Network, Weights, odd_nonlinear_network
-
-Array = NDArray[np.float64]
 
 CANCELLED = 1e-12  # a sum of contributions below this fraction of their sizes is rounding
 KINK_SEED = 271_828  # unlike the seeds of data, so that random kinks never coincide with random samples

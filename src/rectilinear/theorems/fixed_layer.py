@@ -19,16 +19,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import wrightomega
 
+from ..arrays import Array
 from ..conditions import Finding, no_decay, orthogonal_inputs, true_or_not
 from ..losses import Loss
 from ..problem import Problem
 from .phuong_lampert import falling_loss
 from .theorem import Solution, Theorem
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array, Signs
 from ..conditions import Finding, measured_finding, nearly_orthogonal, no_decay
 from ..network import Weights
 from ..problem import Problem
@@ -24,9 +24,6 @@ from .fixed_layer import first_layer_only
 from .max_margin import max_margin
 from .phuong_lampert import both_classes, falling_loss
 from .theorem import WITHIN_WINDOW, Solution, Theorem, limit_only
-
-Array = NDArray[np.float64]
-Signs = NDArray[np.int8]
 
 ON_KINK = 1e-11  # cosines between neuron and sample below it are rounding: the neuron is held there
 ROUNDING = 1e-10  # relative differences of second-layer weights that rounding can explain

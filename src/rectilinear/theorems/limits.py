@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..conditions import Finding, either, even_inputs, odd_target, rank_one_start, separable, small_start, two_layers
 from ..dataset import Dataset
 from ..errors import HypothesisError
@@ -20,8 +20,6 @@ from ..problem import Problem
 from .aligned_flow import AlignedStart, aligned_flow, aligned_start, both_signs_grow, linear_pull, slope_mean
 from .max_margin import max_margin
 from .theorem import WITHIN_WINDOW, Solution, Theorem, limit_only
-
-Array = NDArray[np.float64]
 
 NULL_VALUE = 1e-12  # eigenvalues of Sigma below this fraction of the largest are directions that no sample has
 BALANCED = 1e-12  # a relative imbalance below it is rounding

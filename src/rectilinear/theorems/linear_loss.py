@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..problem import Problem
-
-Array = NDArray[np.float64]
 
 
 def linear_loss(problem: Problem, maps: Array) -> Array:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import expi, expit
 
+from ..arrays import Array
 from ..losses import Loss
-
-Array = NDArray[np.float64]
 
 HIGHEST_MARGIN = 700.0  # beyond it e^m leaves the float range; reached only after a time of e^700 / rate
 

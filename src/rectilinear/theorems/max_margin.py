@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..errors import InputError
-
-Array = NDArray[np.float64]
 
 NO_MARGIN = 1e-9  # margins below this fraction of the longest sample are rounding, as in `separable`
 

@@ -14,16 +14,15 @@ lies on the kink and could then wake up: it may or may not, both solve the flow'
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..arrays import Array
 from ..conditions import Finding, no_decay, orthogonal_inputs, small_start, two_layers
 from ..problem import Problem
 from .margins import logistic_margin, square_margin
 from .subnetworks import early_subnetworks, flow_of, predicted_loss
 from .theorem import Solution, Theorem
 from .xor import growing_loss, relu
-
-Array = NDArray[np.float64]
 
 
 def class_amplitude(times: ArrayLike, amplitude: float, length: float, labels: ArrayLike, samples: int) -> Array:

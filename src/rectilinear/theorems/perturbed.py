@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from scipy.optimize import nnls
 
+from ..arrays import Array
 from ..conditions import (
     Finding,
     even_inputs,
@@ -43,8 +43,6 @@ from .asymmetry import nearly_symmetric
 from .rise import Rise, rise_of
 from .subnetworks import SubNetworks, flow_of, small_network
 from .theorem import WITHIN_WINDOW, Solution, Theorem, finite_times
-
-Array = NDArray[np.float64]
 
 DROP = 0.1  # share of the plateau's height by which the loss must fall for the plateau to end
 RTOL, ATOL = 1e-9, 1e-9  # of ln A

@@ -18,8 +18,8 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..conditions import Finding, measured_finding, no_decay, orthogonally_separable, small_start, true_or_not, two_layers
 from ..dataset import Dataset
 from ..errors import InputError
@@ -31,8 +31,6 @@ from .small_neurons import settle_all
 from .subnetworks import early_subnetworks, flow_of
 from .theorem import Solution, Theorem
 from .xor import relu
-
-Array = NDArray[np.float64]
 
 ON_KINK = 1e-10  # cosines below it are rounding: a neuron that died on a kink is not active there
 

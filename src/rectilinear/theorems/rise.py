@@ -14,15 +14,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..errors import FlowError, HypothesisError
 from ..prediction import SmallNetwork
 from ..problem import Problem
 from .small_neurons import PullField, SmallNeuron
 from .subnetworks import SubNetworks, early_subnetworks, flow_of, merged
-
-Array = NDArray[np.float64]
 
 SILENT = 1e-3  # residuals are those of f = 0 until a group's output reaches this share of the labels
 PIECE = 0.25  # length of the pieces with constant residuals, in units of the early growth time

@@ -18,14 +18,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
+from ..arrays import Array, Mask
 from ..dataset import Dataset
 from ..errors import FlowError
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 ZERO_PUSH = 1e-12  # pushes below this share of the field's size are rounding: the line neither attracts nor repels
 PARALLEL = 1e-13  # cosines below it are rounding: the line is never met

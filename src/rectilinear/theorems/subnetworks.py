@@ -15,18 +15,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from scipy.special import logsumexp
 
+from ..arrays import Array, Mask
 from ..dataset import Dataset
 from ..errors import FlowError
 from ..prediction import SmallNetwork
 from ..problem import Problem
 from .small_neurons import Settled, settle_all
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 RTOL, ATOL = 1e-10, 1e-12  # of eta and q, both of order one however small the weights
 CONVERGED = 1e-12  # pulls below this share of the largest label end the flow to t = infinity

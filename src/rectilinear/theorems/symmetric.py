@@ -12,8 +12,8 @@ with rate eta against c eta, on all data or on mirrored mini-batches.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..conditions import Finding, even_inputs, odd_target, rank_one_start, two_layers
 from ..network import Network
 from ..prediction import SmallNetwork
@@ -23,8 +23,6 @@ from .limits import Limit, limit_state, linear_limit
 from .linear_loss import linear_loss
 from .theorem import Solution, Theorem
 from .two_neurons import two_neuron_run
-
-Array = NDArray[np.float64]
 
 
 def linear_twin(problem: Problem) -> Problem:

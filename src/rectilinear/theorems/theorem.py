@@ -7,15 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..conditions import Finding, true_or_not
 from ..errors import HypothesisError
 from ..prediction import Prediction, SmallNetwork
 from ..problem import Problem
 from ..trajectory import Status
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,16 +13,14 @@ division by 1 - r.beta/s occurs, so r = -beta/s is no exception.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..conditions import Finding, balanced_start, either, no_decay, rank_one_start, square_loss, white_inputs
 from ..problem import Problem
 from .aligned_flow import AlignedStart, slope_mean
 from .limits import linear_limit
 from .symmetric import CONDITION_THREE_BREAKS, aligned_solution, condition_three, neglected_even_part, start_of
 from .theorem import Solution, Theorem
-
-Array = NDArray[np.float64]
 
 
 def white_states(start: AlignedStart, beta: Array, decay: float, scaled_times: Array) -> Array:

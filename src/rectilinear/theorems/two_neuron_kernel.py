@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from .aligned_flow import MAX_EXPONENT
-
-Array = NDArray[np.float64]
 
 
 @njit(cache=True)

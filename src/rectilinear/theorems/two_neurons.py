@@ -16,8 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..conditions import Finding, even_inputs, odd_target, small_start, two_layers
 from ..prediction import SmallNetwork
 from ..problem import Problem
@@ -26,8 +26,6 @@ from .limits import linear_limit
 from .linear_loss import linear_loss
 from .theorem import WITHIN_WINDOW, Solution, Theorem
 from .two_neuron_kernel import square_velocity, wedge_means
-
-Array = NDArray[np.float64]
 
 ABSENT = -400.0  # ln of the size of a neuron that does not exist: its square underflows to zero
 NEGLIGIBLE_WEDGE = 5e-9  # share in the loss below which the field may do without the wedge; the error is about that share

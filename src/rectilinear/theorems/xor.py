@@ -11,16 +11,14 @@ m_i(0) = (l / |y|) sum of c_h^2 over the group, c_h the size that neuron h has a
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..conditions import Finding, measured_finding, no_decay, small_start, true_or_not, two_layers
 from ..dataset import Dataset
 from ..problem import Problem
 from .margins import grown_margin
 from .subnetworks import early_subnetworks, predicted_loss, small_network
 from .theorem import Solution, Theorem
-
-Array = NDArray[np.float64]
 
 ROUNDING = 1e-10  # cosines and relative label differences below it are floating-point arithmetic
 

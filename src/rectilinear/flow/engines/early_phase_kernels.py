@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
-from ...arrays import Array, Indices, Signs
+from ...arrays import Array, Indices, Mask, Signs
 
 MOST_EVENTS = 100_000
 
@@ -48,7 +47,7 @@ def move(theta: Array, g: Array, time: float) -> None:
 
 
 @numba.njit(cache=True, nogil=True)
-def next_kink(theta: Array, g: Array, signs: Signs, normals: Array, matters: NDArray[np.bool_]) -> tuple[float, int]:
+def next_kink(theta: Array, g: Array, signs: Signs, normals: Array, matters: Mask) -> tuple[float, int]:
     """When and where one neuron under a constant drive leaves its side of a kink that matters; inf and -1 if it never does."""
     d = g.shape[0]
     size = np.sqrt(np.dot(g, g))
@@ -77,7 +76,7 @@ def advance_free(
     lengths: Array,
     normals: Array,
     jumps: Array,
-    matters: NDArray[np.bool_],
+    matters: Mask,
     pull: Array,
     alpha: float,
     time: float,

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
-from ...arrays import Array, Indices
+from ...arrays import Array, Indices, Mask
 from ..fast_math import FAST
 from .sample_losses import pair_pulls
 from .two_layer_kernels import reach_and_sum
@@ -187,7 +186,7 @@ def drive_of_split(
     lengths: Array,
     labels: Array,
     mirror_labels: Array,
-    mirrored: NDArray[np.bool_],
+    mirrored: Mask,
     w: Array,
     a: Array,
     alpha: float,
@@ -251,7 +250,7 @@ def cheap_losses(
     lengths: Array,
     labels: Array,
     mirror_labels: Array,
-    mirrored: NDArray[np.bool_],
+    mirrored: Mask,
     alpha: float,
     loss: int,
     worthwhile: float,

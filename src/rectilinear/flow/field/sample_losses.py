@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
-from ...arrays import Array
+from ...arrays import Array, Mask
 
 SQUARE, LOGISTIC, EXPONENTIAL = 0, 1, 2
 
@@ -55,7 +54,7 @@ def pair_pulls(
     even: Array,
     labels: Array,
     mirror_labels: Array,
-    mirrored: NDArray[np.bool_],
+    mirrored: Mask,
     odd_pull: Array,
     even_pull: Array,
 ) -> float:

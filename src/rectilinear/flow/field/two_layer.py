@@ -6,9 +6,8 @@ from copy import copy
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...arrays import Array
+from ...arrays import Array, Mask
 from ...problem import Problem
 from ..state import unflatten
 from ..threads import THREAD_WORK, threads, workers
@@ -142,7 +141,7 @@ class TwoLayerField:
         self._last_split, self._split_age = aligned_neurons.find_split(w, a, self.rows, self.lengths), 0
 
 
-def _folded(problem: Problem) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+def _folded(problem: Problem) -> tuple[Array, Array, Array, Mask]:
     """Samples as columns (inputs, rows), one per mirrored pair or lone sample, with the labels at x and at -x.
 
     With biases the constant input breaks the mirror symmetry, so nothing is folded.
@@ -158,7 +157,7 @@ def _folded(problem: Problem) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
     return padded(problem.x[kept].T, INPUT_TILE, 1), labels, mirror_labels, mirrored
 
 
-def _at_zero(problem: Problem, labels: Array, mirror_labels: Array, mirrored: NDArray[np.bool_]) -> aligned_neurons.Zero:
+def _at_zero(problem: Problem, labels: Array, mirror_labels: Array, mirrored: Mask) -> aligned_neurons.Zero:
     """The loss at f = 0, for samples folded as by `_folded`."""
     loss, f = problem.loss, np.zeros_like(problem.y)
     pull = 0.5 * (1.0 + problem.network.alpha) * (loss.pull(problem.y, f) @ problem.x) / len(f)

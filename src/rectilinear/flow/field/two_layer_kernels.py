@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
-from ...arrays import Array
+from ...arrays import Array, Mask
 from ..fast_math import FAST
 from .sample_losses import sample_loss, sample_pull
 
@@ -32,7 +31,7 @@ def drive_of_rows(
     rows: Array,
     labels: Array,
     mirror_labels: Array,
-    mirrored: NDArray[np.bool_],
+    mirrored: Mask,
     w: Array,
     a: Array,
     v: Array,

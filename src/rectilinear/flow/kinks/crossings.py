@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
 from ...arrays import Array, Indices, Signs
 from ..collocation import first_root
@@ -26,7 +25,7 @@ def crossings(
     first: Indices,
     counts: Indices,
     mix: Array,
-    signs: NDArray[np.int8],
+    signs: Signs,
     bands: Array,
     begin: int,
     end: int,
@@ -78,7 +77,7 @@ def crossings(
 
 
 def all_crossings(
-    heights: Array, of_neuron: Indices, first: Indices, counts: Indices, mix: Array, signs: NDArray[np.int8], bands: Array
+    heights: Array, of_neuron: Indices, first: Indices, counts: Indices, mix: Array, signs: Signs, bands: Array
 ) -> tuple[Array, Indices, Indices]:
     """`crossings` of all neurons, shared among threads where they are many."""
     total = len(signs)
@@ -97,9 +96,7 @@ def all_crossings(
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def look_at_lines(
-    theta: Array, turned_normals: Array, signs: Signs, begin: int, end: int
-) -> tuple[Array, Array, NDArray[np.intp]]:
+def look_at_lines(theta: Array, turned_normals: Array, signs: Signs, begin: int, end: int) -> tuple[Array, Array, Indices]:
     """For neurons begin..end-1: sum_h a_h z_hl and sum_h a_h |z_hl|, z = n.w, and the pairs (h, l) where z and the sign disagree.
 
     `turned_normals` (inputs, lines) is padded with zeros to whole tiles. The matrix z (neurons, lines) is not stored: its memory
@@ -141,7 +138,7 @@ def look_at_lines(
 @numba.njit(cache=True, nogil=True)
 def look_at_split(
     split: Split, w: Array, a: Array, turned_normals: Array, signs: Signs
-) -> tuple[Array, Array, NDArray[np.intp]] | None:
+) -> tuple[Array, Array, Indices] | None:
     """`look_at_lines` for neurons most of which point along one line; None if the split is not right."""
     right, sums = sums_of_split(split, turned_normals, np.ones(turned_normals.shape[1]), w.T.copy(), a)
     return (sums.linear, sums.even, disagreements(split, sums, signs)) if right else None
@@ -178,7 +175,7 @@ def next_catch(
 
 
 @numba.njit(cache=True, nogil=True)
-def disagreements(split: Split, sums: Sums, signs: NDArray[np.int8]) -> Indices:
+def disagreements(split: Split, sums: Sums, signs: Signs) -> Indices:
     """Pairs (m, 2) of neuron and row where w_h.x and the sign (neurons, rows) disagree; 0 agrees with everything."""
     found = []
     opposite = np.empty((2, signs.shape[1]), dtype=np.int8)  # of a neuron against r, and of one along it

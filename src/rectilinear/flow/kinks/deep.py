@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from ...arrays import Array, Indices
+from ...arrays import Array, Indices, Mask
 from ...errors import FlowError
 from ...events import Kind
 from ...problem import Problem
@@ -80,7 +79,7 @@ class DeepKinks:
         """Normals (held, size) of the held kinks."""
         return np.array([self.pattern.normal(found, k) for k in self.held])
 
-    def _find_shares(self, theta: Array, found: Pass, missing: Array) -> tuple[Array, NDArray[np.bool_]]:
+    def _find_shares(self, theta: Array, found: Pass, missing: Array) -> tuple[Array, Mask]:
         """The shares of their jumps that hold the held kinks, and whether the jumps attract.
 
         From the last layer down, as what comes back to a layer depends on the shares above it.

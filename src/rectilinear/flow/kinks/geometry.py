@@ -11,9 +11,8 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...arrays import Array, Signs
+from ...arrays import Array, Indices, Signs
 from ...dataset import find_lines
 from ...problem import Problem
 from ..field.aligned_neurons import find_split
@@ -54,7 +53,7 @@ class Kinks:
         """-dl/df/P on the samples for neurons theta (h, inputs + 1)."""
         return self.look(theta, np.zeros((len(theta), len(self)), dtype=np.int8))[0]
 
-    def look(self, theta: Array, signs: Signs) -> tuple[Array, NDArray[np.intp]]:
+    def look(self, theta: Array, signs: Signs) -> tuple[Array, Indices]:
         """The pulls -dl/df/P on the samples, and the pairs (neuron, line) that are beyond a kink on which they are not held.
 
         sigma(z) = c z + e |z| makes one product per line serve all samples on it.
@@ -67,7 +66,7 @@ class Kinks:
         f = c * self.lengths * odd[self.line] + e * np.abs(self.lengths) * even[self.line]
         return np.asarray(self.problem.loss.pull(self.problem.y, f)) / len(f), crossed
 
-    def _look_at_all(self, theta: Array, signs: Signs) -> tuple[Array, Array, NDArray[np.intp]]:
+    def _look_at_all(self, theta: Array, signs: Signs) -> tuple[Array, Array, Indices]:
         """`look_at_lines` of all neurons, shared among threads where they are many."""
         shares = workers() if theta.size * len(self) > THREAD_WORK else 1
         cuts = np.linspace(0, len(theta), shares + 1).astype(int)
@@ -111,7 +110,7 @@ class Kinks:
                 rows[:] = 0.0
         return rows
 
-    def held_basis(self, held: NDArray[np.intp]) -> Array:
+    def held_basis(self, held: Indices) -> Array:
         """Orthonormal rows that span the normals of these lines."""
         _, sizes, rows = np.linalg.svd(self.normals[held], full_matrices=False)
         return rows[sizes > 1e-10 * sizes[0]]

@@ -13,7 +13,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays import Array, Indices, Signs
+from ...arrays import Array, Indices, Mask, Signs
 from .geometry import Kinks
 
 DECADES_TOGETHER = (
@@ -148,7 +148,7 @@ class Groups:
             group.open = True
         return group
 
-    def _take_out(self, group: Group, leaves: NDArray[np.bool_]) -> None:
+    def _take_out(self, group: Group, leaves: Mask) -> None:
         self._opened(group).members = group.members[~leaves[group.members]]
         if not group.members.size:
             del self._by_key[group.key]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from ...arrays import Array, Indices, Signs
+from ...arrays import Array, Indices, Mask, Signs
 from ...problem import Problem
 from ..state import Start
 from .decisions import Decisions
@@ -79,7 +78,7 @@ class Slides:
     def _height(self, theta: Array, h: int, line: int) -> float:
         return float(self.signs[h, line] * (self.kinks.normals[line] @ theta[h, :-1]))
 
-    def _stopped(self, crossed: Indices, theta: Array, velocity: Array, pull: Array) -> NDArray[np.bool_]:
+    def _stopped(self, crossed: Indices, theta: Array, velocity: Array, pull: Array) -> Mask:
         """Of pairs (neuron, line) just crossed, those where both sides push towards the kink, or the neuron is held elsewhere."""
         h, line = crossed.T
         side = -self.signs[h, line]

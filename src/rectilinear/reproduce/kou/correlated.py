@@ -6,9 +6,9 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import measures
+from ...arrays import Array
 from ...dataset import Dataset
 from ...datasets.separable import near_orthogonality
 from ...flow import simulate
@@ -23,7 +23,6 @@ from .networks import LEAK, SAMPLES, SETTINGS, balance, two_class_problem
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
 
 TIMES = (1.0, 2.0, 10.0, 1e3)  # log10
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import datasets, measures
+from ...arrays import Array
 from ...flow import simulate
 from ...long_trajectory import LongTrajectory
 from ...plots import style
@@ -20,7 +20,6 @@ from .networks import LEAK, two_class_problem
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
 
 CLASS_SIZE, INPUTS = 5, 20
 LATE = 1e4  # log10 of a time at which the limit is reached to 1e-4

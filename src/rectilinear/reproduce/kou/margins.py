@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import datasets
+from ...arrays import Array
 from ...flow import simulate
 from ...long_trajectory import LongTrajectory
 from ...network import Network
@@ -21,8 +21,6 @@ from .networks import KINDS, LEAK, LOG_TIMES, SETTINGS, data_of, descent, long_r
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Array = NDArray[np.float64]
 
 
 def check_margins(full: bool) -> Evidence:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import datasets
+from ...arrays import Array, Mask
 from ...dataset import Dataset
 from ...flow import descend, simulate
 from ...long_trajectory import LongTrajectory
@@ -15,8 +15,6 @@ from ...network import Network
 from ...problem import Problem
 from ...theorems.decomposition import decomposition
 from ...trajectory import Trajectory
-
-Array = NDArray[np.float64]
 
 LEAK = 0.3
 SAMPLES, WIDTH = 10, 40
@@ -51,7 +49,7 @@ def descent(kind: str, alpha: float) -> Trajectory:
     return descend(two_class_problem(data_of(kind), alpha), rate, 1500, record_every=1)
 
 
-def own_class(run: Trajectory) -> NDArray[np.bool_]:
+def own_class(run: Trajectory) -> Mask:
     """Pairs (neuron, sample) of one sign."""
     return np.asarray(np.sign(run.problem.weights[1][0])[:, None] == run.problem.y)
 

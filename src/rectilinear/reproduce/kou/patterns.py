@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...plots import style
 from ...theorems.decomposition import decomposition, last_switch
@@ -17,8 +16,6 @@ from .networks import KINDS, LEAK, SETTINGS, balance, descent, long_run, own_cla
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Array = NDArray[np.float64]
 
 
 def check_patterns(full: bool) -> Evidence:

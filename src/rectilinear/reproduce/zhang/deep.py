@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import datasets
+from ...arrays import Array, Mask
 from ...dataset import Dataset
 from ...flow import descend
 from ...network import Network, Weights
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 FITTED = 1e-4  # share of the first loss that is left when a run counts as done
 DEPTHS = (3, 4, 5)

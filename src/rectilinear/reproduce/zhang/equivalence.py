@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import datasets
+from ...arrays import Array
 from ...dataset import Dataset
 from ...flow import descend, simulate
 from ...network import Network, Weights
@@ -16,8 +16,6 @@ from ...theorems.symmetric import linear_twin
 from ...trajectory import Trajectory
 from ..claim import Claim, Evidence, Form, Verdict, at_most, noted
 from ..papers import ZHANG
-
-Array = NDArray[np.float64]
 
 ALPHAS = (0.0, 0.3, 0.7)
 FLOW, STEPS = 1e-8, 1e-12  # how exact simulated flow and compiled steps are

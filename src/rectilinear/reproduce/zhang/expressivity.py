@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ... import datasets
+from ...arrays import Array
 from ...dataset import Dataset
 from ...flow import descend
 from ...network import Network, odd_nonlinear_network
@@ -146,7 +147,7 @@ CAPTION = (
 
 
 @style.paper
-def _draw(network: Network, weights: tuple[style.Array, ...], shallow: Trajectory, deep: Trajectory, floor: float) -> Figure:
+def _draw(network: Network, weights: tuple[Array, ...], shallow: Trajectory, deep: Trajectory, floor: float) -> Figure:
     figure, (field, curves) = style.panels(7.4, 3.1, columns=2)
     draw_output(field, network, weights)
     curves.plot(shallow.times, shallow.loss, color=style.colour(0), label="two layers")

@@ -6,9 +6,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import datasets
+from ...arrays import Array
 from ...flow import simulate
 from ...network import Network
 from ...plots import style
@@ -25,7 +25,6 @@ from ..papers import ZHANG
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
 
 WIDTH, SCALE = 500, 1e-8
 ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)

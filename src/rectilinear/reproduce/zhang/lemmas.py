@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import datasets
+from ...arrays import Array
 from ...dataset import Dataset
 from ...network import Network
 from ..claim import Claim, Evidence, Form, Verdict, at_most, noted
 from ..papers import ZHANG
-
-Array = NDArray[np.float64]
 
 ROUNDING = 1e-12
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import datasets
+from ...arrays import Array
 from ...dataset import Dataset
 from ...flow import simulate
 from ...network import Network
@@ -21,8 +21,6 @@ from .equivalence import aligned, mixed_labels, slope_mean, uneven_data
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Array = NDArray[np.float64]
 
 
 def check_regression(full: bool) -> Evidence:

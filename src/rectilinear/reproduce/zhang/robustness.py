@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import datasets
+from ...arrays import Array
 from ...dataset import Dataset
 from ...flow import descend, simulate
 from ...network import Network
@@ -22,8 +22,6 @@ from .equivalence import FLOW, STEPS, aligned, flows_apart, mixed_labels, slope_
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Array = NDArray[np.float64]
 
 
 def check_decay(full: bool) -> Evidence:

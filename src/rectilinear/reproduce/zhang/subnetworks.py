@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import datasets, measures
+from ...arrays import Array
 from ...dataset import Dataset
 from ...flow import simulate
 from ...network import Network
@@ -22,7 +22,6 @@ from ..papers import ZHANG
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
 Shown = dict[str, tuple[Trajectory, Prediction]]
 
 SCALES = (1e-3, 1e-6)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import datasets, measures
+from ...arrays import Array
 from ...dataset import Dataset
 from ...flow import descend, simulate
 from ...network import Network
@@ -23,8 +23,6 @@ from .expressivity import regression_loss
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Array = NDArray[np.float64]
 
 
 def check_bias(full: bool) -> Evidence:
