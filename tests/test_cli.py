@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 import rectilinear as rl
 from rectilinear import cli, datasets
+from rectilinear.tables import KINDS
 
 SMALL = ("--data", "six_points", "--width", "6", "--scale", "0.1")
 SIMULATE = ("simulate", *SMALL, "--alpha", "1", "--until", "2", "--points", "5")
@@ -210,7 +211,7 @@ NAMES = ", ".join(datasets.NAMES)
 REFUSALS = {
     "unknown data": (
         ("simulate", "--data", "seven_points", "--until", 1),
-        f"--data must be a .csv or .npz file or one of {NAMES}, found 'seven_points'.",
+        f"the data must be a file ({', '.join(KINDS)}) or one of {NAMES}, found 'seven_points'; did you mean 'six_points'?",
     ),
     "missing file": (("simulate", "--data", "none.csv", "--until", 1), "none.csv: no such file; check the path."),
     "unknown option": (
@@ -224,11 +225,11 @@ REFUSALS = {
     "no value": ((*DESCEND, "--set", "delta"), "--set must read NAME=VALUE, found 'delta'."),
     "target of a named set": (
         (*DESCEND, "--target", "y"),
-        "--target belongs to a .csv file, found the named data set six_points; drop it.",
+        "--target belongs to a file, found the named data set six_points; drop it.",
     ),
-    "target of an archive": (
-        ("descend", "--data", "a.npz", "--target", "y", "--learning-rate", 1, "--steps", 1),
-        "--target belongs to a .csv file, found a.npz, whose labels are its array y; drop it.",
+    "drop of a named set": (
+        (*DESCEND, "--drop", "y"),
+        "--drop belongs to a file, found the named data set six_points; drop it.",
     ),
     "setting of a file": (
         ("simulate", "--data", "a.csv", "--set", "delta=1", "--until", 1),

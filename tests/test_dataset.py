@@ -138,8 +138,8 @@ REFUSALS = {
     "labels missing": (np.ones((3, 2)), [1, 1], "y must have shape (3,), one label per row of x, found (2,)."),
     "labels as a column": (
         np.ones((3, 2)),
-        np.ones((3, 1)),
-        "y must have shape (3,), one label per row of x, found (3, 1).",
+        np.ones((3, 2)),
+        "y must have shape (3,), one label per row of x, found (3, 2); take one output at a time, y[:, 0].",
     ),
     "nan in x": (
         [[1.0, 2.0], [3.0, np.nan]],
@@ -152,11 +152,15 @@ REFUSALS = {
         "x must be finite, found nan at x[0, 1]; remove or impute such samples.",
     ),
     "infinite y": ([[1.0], [2.0]], [1, -np.inf], "y must be finite, found -inf at y[1]; remove or impute such samples."),
-    "zero rows": (
-        [[1.0, 0.0], [0.0, 0.0], [0.0, -0.0]],
-        [1, 1, 1],
-        "every sample must be non-zero, found 2 zero row(s), the first at x[1]: "
-        "a bias-free network outputs 0 there whatever its weights; drop them, or add a constant input.",
+    "zero rows only": (
+        [[0.0, 0.0], [0.0, -0.0]],
+        [1, 1],
+        "some sample must be non-zero, found none: a bias-free network outputs 0 on all of them.",
+    ),
+    "masked values": (
+        np.ma.masked_less([[1.0], [-1.0]], 0.0),
+        [1, 1],
+        "x must have no masked values, found 1; drop or fill them in.",
     ),
     "huge values": (
         [[1.0], [-1e200]],
@@ -171,7 +175,7 @@ REFUSALS = {
     "tiny sample": (
         [[1.0], [1e-200]],
         [1, 1],
-        "every sample must have an entry of size 1e-100 at least, whose square still is a number, "
+        "every sample but zero ones must have an entry of size 1e-100 at least, whose square still is a number, "
         "found 1e-200 at x[1]; rescale x.",
     ),
     "complex": (
@@ -195,3 +199,84 @@ def test_text_and_ragged_arrays_are_refused(x):
     wanted = r"^x and y must be arrays of numbers \(.+\); convert text and missing values first\.$"
     with pytest.raises(rl.InputError, match=wanted):
         rl.Dataset(x, np.ones(len(x)))
+
+
+def test_labels_may_come_as_a_column():
+    assert rl.Dataset(np.ones((3, 2)), np.ones((3, 1))).y.shape == (3,)
+
+
+def test_names_come_from_a_data_frame():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"height": [1.0, 2.0], "width": [3.0, 4.0], "y": [1.0, -1.0]})
+    assert rl.Dataset(frame[["height", "width"]], frame["y"]).features == ("height", "width")
+    with pytest.raises(rl.InputError) as refusal:
+        rl.Dataset([[1.0, 2.0]], [1.0], features=["a"])
+    assert str(refusal.value) == "features must name each of the 2 inputs, found 1 names."
+
+
+def test_zero_rows_lie_on_the_first_line_with_length_zero():
+    data = rl.Dataset([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0], [-0.0, 0.0]], np.ones(4))
+    lines = data.lines
+    assert (lines.index.tolist(), np.abs(lines.lengths).tolist(), len(lines)) == ([0, 0, 1, 0], [0.0, 5.0, 1.0, 0.0], 2)
+    np.testing.assert_allclose(lines.lengths[:, None] * lines.normals[lines.index], data.x)
+    np.testing.assert_allclose(data.units, [[0, 0], [0.6, 0.8], [0, 1], [0, 0]])
+
+
+@pytest.mark.parametrize("samples", [5, 200], ids=["kinks", "smooth"])
+def test_zero_rows_have_a_loss_and_no_gradient(samples):
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((samples, 2)), rng.standard_normal(samples)
+    net = rl.Network(2, (6,))
+    weights = net.init(scale=0.1, seed=0)
+    without = rl.Problem(rl.Dataset(x, y), net, weights)
+    with_zero = rl.Problem(rl.Dataset(np.vstack([np.zeros(2), x]), np.append(3.0, y)), net, weights)
+    shorter = samples / (samples + 1)  # the mean is over one sample more, so that everything takes longer
+    runs = [rl.simulate(without, [0.0, 2.0 * shorter]), rl.simulate(with_zero, [0.0, 2.0])]
+    expected = shorter * runs[0].loss + (1 - shorter) * 3.0**2 / 2
+    np.testing.assert_allclose(runs[1].loss, expected, rtol=1e-6)
+
+
+def test_centring_is_kept_and_named():
+    data = rl.Dataset([[1.0, 7.0], [3.0, 7.0], [5.0, 7.0]], [1.0, 2.0, 6.0], name="flats", features=["a", "one"])
+    done = data.centred()
+    assert (done.x.tolist(), done.y.tolist()) == ([[-2.0, 0.0], [0.0, 0.0], [2.0, 0.0]], [-2.0, -1.0, 3.0])
+    assert (done.name, done.features) == ("flats (centred)", ("a", "one"))
+    np.testing.assert_array_equal(done.transformation.inputs(data.x), done.x)
+    np.testing.assert_array_equal(done.transformation.original_labels(done.y), data.y)
+
+
+def test_standardising_leaves_classes_and_constant_inputs_alone():
+    rng = np.random.default_rng(0)
+    x = np.column_stack([5 + 3 * rng.standard_normal((50, 2)), np.ones(50)])
+    classes = rl.Dataset(x, np.sign(rng.standard_normal(50))).standardised()
+    np.testing.assert_allclose(classes.x.mean(axis=0), 0.0, atol=ROUNDING)
+    np.testing.assert_allclose(classes.x.std(axis=0), [1.0, 1.0, 0.0], atol=ROUNDING)
+    assert set(classes.y.tolist()) == {-1.0, 1.0}
+    regression = rl.Dataset(x, rng.standard_normal(50) + 9).standardised()
+    assert (round(regression.y.mean(), 12), round(regression.y.std(), 12)) == (0.0, 1.0)
+
+
+PRECISIONS = {
+    "float64": (lambda values: values, "float64"),
+    "float32": (lambda values: values.astype(np.float32), "float32"),
+    "six digits": (lambda values: [[float(f"{v:.6g}") for v in row] for row in values], "6 digits"),
+    "few digits": (lambda values: np.round(values, 2), "float64"),
+    "whole numbers": (lambda values: np.round(1e7 * values), "float64"),
+}
+
+
+@pytest.mark.parametrize(("written", "name"), PRECISIONS.values(), ids=PRECISIONS.keys())
+def test_precision_is_seen_in_the_numbers(written, name):
+    values = np.random.default_rng(0).standard_normal((50, 3))
+    data = rl.Dataset(written(values), np.ones(50))
+    assert data.precision.name == name
+    assert np.abs(data.x - values).max() < data.precision.tolerance * 3 or name == "float64"
+
+
+def test_precision_can_be_stated_and_grows_with_what_is_subtracted():
+    assert rl.Dataset([[1.0]], [1.0], precision=1e-3).precision.tolerance == 1e-3
+    with pytest.raises(rl.InputError) as refusal:
+        rl.Dataset([[1.0]], [1.0], precision=2.0)
+    assert str(refusal.value) == "precision must be a relative tolerance from 0 up to 1, found 2.0."
+    far = rl.Dataset(np.float32(np.random.default_rng(0).uniform(999, 1001, (50, 1))), np.ones(50))
+    assert far.centred().precision.tolerance > 500 * far.precision.tolerance

@@ -226,7 +226,11 @@ def test_real_data_says_what_it_needs(monkeypatch):
 
 
 REFUSALS = [
-    ("five_points", {}, f"a data set's name must be one of {', '.join(datasets.NAMES)}, found 'five_points'."),
+    (
+        "five_points",
+        {},
+        f"a data set's name must be one of {', '.join(datasets.NAMES)}, found 'five_points'; did you mean 'six_points'?",
+    ),
     ("six_points", {"epsilon": 0.1}, "an option of six_points must be one of delta, found 'epsilon'."),
     ("xor", {"seed": 1}, "an option of xor must be left out, as it has none, found 'seed'."),
     (

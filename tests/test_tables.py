@@ -1,7 +1,8 @@
-"""Data from CSV and NPZ files: round trips, and one sentence for every way a file can be wrong."""
+"""Data from text and NumPy files: round trips, and one sentence for every way a file can be wrong."""
 
 import io
 import pickle
+import sys
 import zipfile
 
 import numpy as np
@@ -27,7 +28,7 @@ def refusal(call, *arguments, **options):
 
 
 def test_csv_with_header_and_named_target(write):
-    data = rl.Dataset.from_csv(write("\ufeffheight, label ,width\n1,1,2\n\n 3.5 ,-1,-4e0\n"), target="label")
+    data = rl.Dataset.from_file(write("\ufeffheight, label ,width\n1,1,2\n\n 3.5 ,-1,-4e0\n"), target="label")
     assert data.x.tolist() == [[1.0, 2.0], [3.5, -4.0]]
     assert data.y.tolist() == [1.0, -1.0]
     assert data.name == "table"
@@ -36,31 +37,31 @@ def test_csv_with_header_and_named_target(write):
 
 @pytest.mark.parametrize(("target", "y"), [(-1, [3.0, 6.0]), (0, [1.0, 4.0]), ("1", [2.0, 5.0]), ("-2", [2.0, 5.0])])
 def test_csv_without_header_takes_the_target_by_position(write, target, y):
-    assert rl.Dataset.from_csv(write("1,2,3\n4,5,6\n"), target=target).y.tolist() == y
+    assert rl.Dataset.from_file(write("1,2,3\n4,5,6\n"), target=target).y.tolist() == y
 
 
 def test_csv_columns_may_be_named_by_numbers(write):
     path = write("0,1,y\n1.5,2.5,1\n3.5,4.5,-1\n")
-    assert rl.Dataset.from_csv(path, target="y").x.tolist() == [[1.5, 2.5], [3.5, 4.5]]
-    assert rl.Dataset.from_csv(write("5,1,y\n1.5,2.5,1\n"), target="1").y.tolist() == [2.5]
+    assert rl.Dataset.from_file(path, target="y").x.tolist() == [[1.5, 2.5], [3.5, 4.5]]
+    assert rl.Dataset.from_file(write("5,1,y\n1.5,2.5,1\n"), target="1").y.tolist() == [2.5]
 
 
 def test_csv_constant_columns_and_labels_are_data_like_any_other(write):
     """A constant input is a bias, and constant labels are a target."""
-    data = rl.Dataset.from_csv(write("one,a,y\n1,2,5\n1,3,5\n"))
+    data = rl.Dataset.from_file(write("one,a,y\n1,2,5\n1,3,5\n"))
     assert data.x.tolist() == [[1.0, 2.0], [1.0, 3.0]]
     assert data.y.tolist() == [5.0, 5.0]
 
 
 def test_csv_single_input_and_single_sample(write):
-    data = rl.Dataset.from_csv(write("a,y\n2,5\n"))
+    data = rl.Dataset.from_file(write("a,y\n2,5\n"))
     assert (data.x.tolist(), data.y.tolist()) == ([[2.0]], [5.0])
 
 
 def test_csv_numbers_survive_to_the_last_bit(write):
     numbers = np.random.default_rng(0).standard_normal((20, 4))
     text = "\n".join(",".join(map(repr, row)) for row in numbers.tolist())
-    data = rl.Dataset.from_csv(write(text))
+    data = rl.Dataset.from_file(write(text))
     np.testing.assert_array_equal(np.column_stack([data.x, data.y]), numbers)
 
 
@@ -77,12 +78,32 @@ BAD_CSV = {
     "one column": (
         "a\n1\n",
         -1,
-        "table.csv: at least two columns (one input, one label) are required, found 1; separate columns by commas.",
+        "table.csv: at least two columns (one input, one label) are required, found 1; "
+        "separate columns by commas, semicolons or tabs.",
     ),
-    "semicolons": (
-        "a;b\n1;2\n",
+    "only comments": ("# a,b\n", -1, "table.csv: at least one row of numbers is required, found an empty file."),
+    "three classes": (
+        "a,kind\n1,cat\n2,dog\n3,cow\n",
         -1,
-        "table.csv: at least two columns (one input, one label) are required, found 1; separate columns by commas.",
+        "table.csv, column 'kind': labels must be numbers or words of two kinds, found 3: 'cat', 'cow', 'dog'; "
+        "keep the rows of two classes, or write numbers.",
+    ),
+    "one class in words": (
+        "a,kind\n1,cat\n2,cat\n",
+        -1,
+        "table.csv, column 'kind': labels must be numbers or words of two kinds, found 1: 'cat'; "
+        "keep the rows of two classes, or write numbers.",
+    ),
+    "dates": (
+        "day,a,y\n2024-01-31,1,2\n",
+        -1,
+        "table.csv, line 2, column 'day': a finite number is required, found '2024-01-31'; "
+        "write dates as numbers, e.g. days since the first, or drop the column.",
+    ),
+    "thousands with decimal commas": (
+        "a;y\n1,5;2\n1.000,5;3\n",
+        -1,
+        f"table.csv, line 3, column 'a': a finite number is required, found '1.000,5'; {WRITE_NUMBERS}",
     ),
     "text cell": (
         "a,b\n1,2\n\n3,red\n",
@@ -156,11 +177,10 @@ BAD_CSV = {
     ),
     "target beyond": ("1,2\n", 2, "table.csv: target must be a column from 0 to 1, found 2."),
     "target before": ("1,2\n", "-3", "table.csv: target must be a column from 0 to 1, found -3."),
-    "zero row": (
-        "a,b,y\n1,2,1\n0,0,1\n",
+    "zero rows only": (
+        "a,b,y\n0,0,1\n0,0,1\n",
         -1,
-        "table.csv: every sample must be non-zero, found 1 zero row(s), the first at x[1]: "
-        "a bias-free network outputs 0 there whatever its weights; drop them, or add a constant input.",
+        "table.csv: some sample must be non-zero, found none: a bias-free network outputs 0 on all of them.",
     ),
     "a million columns": (
         "1" + ",1" * 1_000_000 + "\n",
@@ -173,29 +193,112 @@ BAD_CSV = {
 
 @pytest.mark.parametrize(("text", "target", "sentence"), BAD_CSV.values(), ids=BAD_CSV.keys())
 def test_bad_csv_files_are_refused(write, text, target, sentence):
-    assert refusal(rl.Dataset.from_csv, write(text), target) == sentence
+    assert refusal(rl.Dataset.from_file, write(text), target) == sentence
 
 
 @pytest.mark.parametrize("text", [b"\xff\xfe\x00,\x80\n", b'"' + b"1" * 200_000 + b'",2\n'], ids=["binary", "endless cell"])
 def test_files_that_are_not_csv_are_refused(write, text):
-    sentence = refusal(rl.Dataset.from_csv, write(text))
-    assert sentence.startswith("table.csv: a comma-separated text file is required (")
+    sentence = refusal(rl.Dataset.from_file, write(text))
+    assert sentence.startswith("table.csv: a text table is required (")
 
 
 def test_a_folder_is_not_a_csv(tmp_path):
-    assert "a comma-separated text file is required (" in refusal(rl.Dataset.from_csv, tmp_path)
+    (tmp_path / "folder.csv").mkdir()
+    assert "a text table is required (" in refusal(rl.Dataset.from_file, tmp_path / "folder.csv")
 
 
-@pytest.mark.parametrize("read", [rl.Dataset.from_csv, rl.Dataset.from_npz])
-def test_missing_files_are_named(tmp_path, read):
-    assert refusal(read, tmp_path / "none.csv") == f"{tmp_path / 'none.csv'}: no such file; check the path."
+@pytest.mark.parametrize("name", ["none.csv", "none.npz", "none.npy", "none.parquet"])
+def test_missing_files_are_named(tmp_path, name):
+    assert refusal(rl.Dataset.from_file, tmp_path / name) == f"{tmp_path / name}: no such file; check the path."
+
+
+def test_other_kinds_of_files_are_refused(tmp_path):
+    sentence = refusal(rl.Dataset.from_file, tmp_path / "table.xlsx")
+    assert sentence == (
+        "table.xlsx: a file must end in one of .csv, .tsv, .txt, .dat, .csv.gz, .tsv.gz, .txt.gz, .dat.gz, .npy, .npz, "
+        ".parquet; convert it, e.g. to .csv."
+    )
+
+
+def test_columns_are_dropped_by_name(write):
+    path = write("day,a,y\n2024-01-31,1,2\n2024-02-01,3,4\n")
+    data = rl.Dataset.from_file(path, drop=["day"])
+    assert (data.x.tolist(), data.features) == ([[1.0], [3.0]], ("a",))
+    assert refusal(rl.Dataset.from_file, path, drop=["date"]) == (
+        "table.csv: 'date' cannot be dropped, it is not a column; there are day, a, y."
+    )
+    assert refusal(rl.Dataset.from_file, write("1,2\n"), drop=["a"]) == (
+        "table.csv: columns are dropped by name, found no header row; add one."
+    )
+
+
+def test_samples_are_called_by_their_lines_and_inputs_by_their_names(write):
+    data = rl.Dataset.from_file(write("# made by hand\n\nheight,width,y\n1,2,3\n# and again\n4,5,6\n"))
+    assert (data.sample(0), data.sample(1), data.feature(1)) == ("line 4", "line 6", "'width'")
+    plain = rl.Dataset([[1.0]], [2.0])
+    assert (plain.sample(0), plain.feature(0)) == ("sample 0", "input 0")
+
+
+def test_a_header_in_a_comment_is_one(tmp_path):
+    np.savetxt(tmp_path / "saved.csv", [[1.0, 2.0], [3.0, 4.0]], delimiter=",", header="a,y")
+    data = rl.Dataset.from_file(tmp_path / "saved.csv", target="y")
+    assert (data.features, data.y.tolist()) == (("a",), [2.0, 4.0])
+
+
+def test_a_single_array_holds_the_labels_in_a_column(tmp_path):
+    np.save(tmp_path / "array.npy", [[1.0, 2.0, 5.0], [3.0, 4.0, 6.0]])
+    data = rl.Dataset.from_file(tmp_path / "array.npy")
+    assert (data.x.tolist(), data.y.tolist()) == ([[1.0, 2.0], [3.0, 4.0]], [5.0, 6.0])
+    assert rl.Dataset.from_file(tmp_path / "array.npy", target=0).y.tolist() == [1.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("array", "found"), [(np.ones(3), "float64 of shape (3,)"), (np.array([["a", "b"]]), "<U1 of shape (1, 2)")]
+)
+def test_other_single_arrays_are_refused(tmp_path, array, found):
+    np.save(tmp_path / "array.npy", array)
+    assert refusal(rl.Dataset.from_file, tmp_path / "array.npy") == (
+        "array.npy: one array of numbers of shape (samples, columns) with the labels in a column is required, "
+        f"found {found}; {HOW}"
+    )
+
+
+def test_files_that_are_not_single_arrays_are_refused(write):
+    sentence = refusal(rl.Dataset.from_file, write(b"1,2\n", "array.npy"))
+    assert sentence.startswith("array.npy: a NumPy .npy file of plain numbers is required (")
+    assert sentence.endswith("save with np.save(path, table).")
+
+
+def test_numpy_files_have_no_column_names(tmp_path):
+    np.save(tmp_path / "array.npy", np.ones((2, 2)))
+    np.savez(tmp_path / "arrays.npz", x=np.ones((2, 2)), y=[1.0, 2.0])
+    for name in ("array.npy", "arrays.npz"):
+        assert refusal(rl.Dataset.from_file, tmp_path / name, drop=["a"]) == (
+            f"{name}: columns are dropped by name, and NumPy files have none; drop 'a' in NumPy."
+        )
+    assert refusal(rl.Dataset.from_file, tmp_path / "arrays.npz", target=0) == (
+        "arrays.npz: a target belongs to a table, the labels of an archive are its array y; drop it."
+    )
+
+
+def test_parquet_without_pyarrow_is_refused(write, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert refusal(rl.Dataset.from_file, write(b"PAR1", "table.parquet")) == (
+        "table.parquet: pyarrow is required for .parquet and is not installed; install it, or write .csv."
+    )
+
+
+def test_damaged_gz_is_refused(write):
+    assert refusal(rl.Dataset.from_file, write(b"1,2\n", "table.csv.gz")).startswith(
+        "table.csv.gz: a text table is required ("
+    )
 
 
 def test_npz_round_trip(tmp_path):
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((5, 3)), rng.standard_normal(5)
     np.savez(tmp_path / "arrays.npz", x=x, y=y, other=1)
-    data = rl.Dataset.from_npz(tmp_path / "arrays.npz")
+    data = rl.Dataset.from_file(tmp_path / "arrays.npz")
     np.testing.assert_array_equal(data.x, x)
     np.testing.assert_array_equal(data.y, y)
     assert data.name == "arrays"
@@ -207,20 +310,14 @@ HOW = "save with np.savez(path, x=x, y=y)."
 @pytest.mark.parametrize(("arrays", "found"), [({"x": [1.0]}, "x"), ({"b": 1, "a": 2}, "a, b"), ({}, "none")])
 def test_npz_without_x_and_y_is_refused(tmp_path, arrays, found):
     np.savez(tmp_path / "arrays.npz", **arrays)
-    sentence = refusal(rl.Dataset.from_npz, tmp_path / "arrays.npz")
+    sentence = refusal(rl.Dataset.from_file, tmp_path / "arrays.npz")
     assert sentence == f"arrays.npz: arrays named x and y are required, found {found}; {HOW}"
 
 
 def test_npz_with_unusable_arrays_is_refused(tmp_path):
     np.savez(tmp_path / "arrays.npz", x=[[1.0], [np.nan]], y=[1.0, 1.0])
-    sentence = refusal(rl.Dataset.from_npz, tmp_path / "arrays.npz")
+    sentence = refusal(rl.Dataset.from_file, tmp_path / "arrays.npz")
     assert sentence == "arrays.npz: x must be finite, found nan at x[1, 0]; remove or impute such samples."
-
-
-def test_a_single_array_is_not_an_archive(tmp_path):
-    np.save(tmp_path / "array.npy", np.ones((2, 2)))
-    sentence = refusal(rl.Dataset.from_npz, tmp_path / "array.npy")
-    assert sentence == f"array.npy: a NumPy .npz archive is required, found a single array; {HOW}"
 
 
 def objects_archive():
@@ -247,13 +344,13 @@ NOT_ARCHIVES = {
 
 @pytest.mark.parametrize("content", NOT_ARCHIVES.values(), ids=NOT_ARCHIVES.keys())
 def test_files_that_are_not_archives_are_refused(write, content):
-    sentence = refusal(rl.Dataset.from_npz, write(content, "arrays.npz"))
+    sentence = refusal(rl.Dataset.from_file, write(content, "arrays.npz"))
     assert sentence == f"arrays.npz: a NumPy .npz archive is required, found another kind of file; {HOW}"
 
 
 @pytest.mark.parametrize("content", [objects_archive(), truncated_member()], ids=["objects", "damaged"])
 def test_archives_of_other_than_plain_arrays_are_refused(write, content):
-    sentence = refusal(rl.Dataset.from_npz, write(content, "arrays.npz"))
+    sentence = refusal(rl.Dataset.from_file, write(content, "arrays.npz"))
     assert sentence.startswith("arrays.npz: a NumPy .npz archive of plain arrays is required (")
     assert sentence.endswith(HOW)
 
@@ -262,5 +359,5 @@ def test_a_zip_of_other_things_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "arrays.npz", "w") as archive:
         archive.writestr("x", "not an array")
         archive.writestr("y", "neither")
-    sentence = refusal(rl.Dataset.from_npz, tmp_path / "arrays.npz")
+    sentence = refusal(rl.Dataset.from_file, tmp_path / "arrays.npz")
     assert sentence.startswith("arrays.npz: x and y must be arrays of numbers (")

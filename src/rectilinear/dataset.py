@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .arrays import Array, Indices
+from . import tables
+from .arrays import Array, Indices, Mask
 from .errors import FileError, InputError
-from .tables import read_csv, read_npz
+from .mirror_images import mirror_pairs
+from .precision import Precision, stated
+from .transformation import Transformation
+from .validation import frozen, validated
 
-MAX_INPUTS = 20_000  # the covariance of more inputs would not fit in memory (3 GB)
-LARGEST, SMALLEST = 1e100, 1e-100  # sizes beyond which lengths and moments would over- or underflow
 SAME_LINE = 1e-12  # unit vectors closer than this differ by rounding only
 
 
@@ -38,7 +42,10 @@ class Lines:
 class Dataset:
     """Samples x (samples n, inputs d) with labels y (n,), as frozen float64 arrays.
 
-    Averages <.> are means over the n samples; nothing is centred.
+    Averages <.> are means over the n samples; nothing is centred. A row of zeros is kept: it has a label, which no bias-free
+    network fits, and no gradient. `features` (d,) names the inputs (taken from a data frame), `file_lines` (n,) are the lines
+    of the file that the samples came from, `notes` what was decided when it was read, `transformation` what was done since.
+    `precision` is a tolerance relative to the largest entries, within which numbers are equal; it is detected by default.
 
     >>> data = Dataset([[1.0, 0.0], [-1.0, 0.0], [0.0, 2.0]], [1.0, -1.0, 0.5])
     >>> data
@@ -51,18 +58,42 @@ class Dataset:
     y: Array
     name: str = "data"
     promises: frozenset[str] = field(default_factory=frozenset)  # hypotheses that hold by construction
+    features: tuple[str, ...] | None = None
+    file_lines: tuple[int, ...] | None = None
+    notes: tuple[str, ...] = ()
+    transformation: Transformation | None = None
 
     def __init__(
-        self, x: ArrayLike, y: ArrayLike, name: str = "data", promises: frozenset[str] | set[str] = frozenset()
+        self,
+        x: ArrayLike,
+        y: ArrayLike,
+        name: str = "data",
+        promises: frozenset[str] | set[str] = frozenset(),
+        *,
+        features: Sequence[str] | None = None,
+        file_lines: Sequence[int] | None = None,
+        notes: Sequence[str] = (),
+        transformation: Transformation | None = None,
+        precision: Precision | float | None = None,
     ) -> None:
-        inputs, labels = _validated(x, y)
-        object.__setattr__(self, "x", inputs)
-        object.__setattr__(self, "y", labels)
-        object.__setattr__(self, "name", name)
-        object.__setattr__(self, "promises", frozenset(promises))
+        inputs, labels = validated(x, y)
+        contents: dict[str, Any] = {
+            "x": inputs,
+            "y": labels,
+            "name": name,
+            "promises": frozenset(promises),
+            "features": _names(_columns_of(x) if features is None else features, inputs.shape[1]),
+            "file_lines": None if file_lines is None else tuple(file_lines),
+            "notes": tuple(notes),
+            "transformation": transformation,
+        }
+        if precision is not None:
+            contents["precision"] = _checked_precision(precision)
+        for field_name, value in contents.items():
+            object.__setattr__(self, field_name, value)
 
-    def __reduce__(self) -> tuple[type[Dataset], tuple[Array, Array, str, frozenset[str]]]:
-        return Dataset, (self.x, self.y, self.name, self.promises)  # a copy is made anew, so that it is frozen too
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made_anew, ({**vars(self), "precision": self.precision},)  # so that a copy is frozen too
 
     @property
     def samples(self) -> int:
@@ -73,19 +104,30 @@ class Dataset:
         return int(self.x.shape[1])
 
     @cached_property
+    def precision(self) -> Precision:
+        """How exact the numbers are: float64, float32 or the digits they were written with, the coarser of x and y."""
+        return Precision.of(self.x).coarser(Precision.of(self.y[:, None]))
+
+    @cached_property
     def covariance(self) -> Array:
         """Sigma = <x x^T>, the uncentred second moment (Zhang et al., Eq. 9)."""
-        return _frozen(self.x.T @ self.x / self.samples)
+        return frozen(self.x.T @ self.x / self.samples)
 
     @cached_property
     def correlation(self) -> Array:
         """beta = <y x> (Zhang et al., Eq. 9)."""
-        return _frozen(self.x.T @ self.y / self.samples)
+        return frozen(self.x.T @ self.y / self.samples)
 
     @cached_property
     def lines(self) -> Lines:
         """The distinct lines through the origin that hold the samples; cost near-linear in the samples."""
         return find_lines(self.x)
+
+    @cached_property
+    def units(self) -> Array:
+        """x_i / |x_i| (n, d); rows of zeros stay what they are."""
+        norms = np.linalg.norm(self.x, axis=1, keepdims=True)
+        return frozen(self.x / np.where(norms > 0.0, norms, 1.0))
 
     @cached_property
     def mirror_pairs(self) -> tuple[Indices, Indices]:
@@ -95,7 +137,15 @@ class Dataset:
         >>> pairs.tolist(), alone.tolist()
         ([[0, 1]], [2])
         """
-        return _mirror_pairs(self.x + 0.0)  # + 0.0 turns -0.0 into 0.0
+        return mirror_pairs(self.x, 0.0)
+
+    def feature(self, column: int) -> str:
+        """How to call an input: by its name, or by its position counted from 0."""
+        return f"input {column}" if self.features is None else repr(self.features[column])
+
+    def sample(self, row: int) -> str:
+        """How to call a sample: by its line in the file, or by its position counted from 0."""
+        return f"sample {row}" if self.file_lines is None else f"line {self.file_lines[row]}"
 
     def symmetrised(self) -> Dataset:
         """The data with every sample's mirror image (-x, -y) added: Condition 3 of Zhang et al. holds exactly.
@@ -113,6 +163,9 @@ class Dataset:
             np.concatenate([self.y, -self.y]),
             f"{self.name} (symmetrised)",
             {"even_inputs", "odd_target"} | survivors,
+            features=self.features,
+            transformation=self.transformation,
+            precision=self.precision,
         )
 
     def with_ones_column(self) -> Dataset:
@@ -122,90 +175,109 @@ class Dataset:
         [[2.0, 1.0]]
         """
         ones = np.ones((self.samples, 1))
-        return Dataset(np.concatenate([self.x, ones], axis=1), self.y, f"{self.name} (with ones)")
+        return Dataset(
+            np.concatenate([self.x, ones], axis=1),
+            self.y,
+            f"{self.name} (with ones)",
+            features=None if self.features is None else (*self.features, "one"),
+            file_lines=self.file_lines,
+            notes=self.notes,
+            precision=self.precision,
+        )
 
-    @classmethod
-    def from_csv(cls, path: str | Path, target: str | int = -1) -> Dataset:
-        """Read a comma-separated file; `target` is the label column, by name or by position (the last by default).
+    def centred(self) -> Dataset:
+        """The data with every input's mean subtracted, and that of the labels unless they are two classes.
 
-        The first row is a header if it holds names. Every other cell must be a finite number.
+        >>> data = Dataset([[1.0], [3.0]], [5.0, 9.0]).centred()
+        >>> data.x.tolist(), data.transformation.shift.tolist()
+        ([[-1.0], [1.0]], [2.0])
         """
-        return cls._from_table(Path(path), *read_csv(Path(path), target))
+        return self._transformed("centred", np.ones(self.inputs), 1.0)
+
+    def standardised(self) -> Dataset:
+        """The data with every input centred and of unit variance, and the labels too unless they are two classes.
+
+        Constant inputs become 0. `transformation` has the shifts and scales, for new samples and for reading outputs.
+        """
+        return self._transformed("standardised", self.x.std(axis=0), float(self.y.std()))
+
+    def _transformed(self, how: str, scale: Array, label_scale: float) -> Dataset:
+        varies = np.ptp(self.x, axis=0) > 0.0
+        classes = len(np.unique(self.y)) <= 2
+        done = Transformation(
+            how,
+            np.where(varies, self.x.mean(axis=0), self.x[0]),
+            np.where(varies, scale, 1.0),
+            0.0 if classes else float(self.y.mean()),
+            1.0 if classes else label_scale,
+        )
+        x = done.inputs(self.x)
+        before, after = (np.abs(values[:, varies]).max(axis=0, initial=0.0) for values in (self.x, x * done.scale))
+        return Dataset(
+            x,
+            done.labels(self.y),
+            f"{self.name} ({how})",
+            features=self.features,
+            file_lines=self.file_lines,
+            notes=self.notes,
+            transformation=done,
+            precision=self.precision.grown(float(np.max(before / after, initial=1.0))),
+        )
 
     @classmethod
-    def from_npz(cls, path: str | Path) -> Dataset:
-        """Read arrays `x` and `y` from a NumPy .npz archive; pickled objects are refused."""
-        return cls._from_table(Path(path), *read_npz(Path(path)))
+    def from_file(cls, path: str | Path, target: str | int | None = None, drop: Sequence[str] = ()) -> Dataset:
+        """Read a table (.csv, .tsv, .txt, .dat, also .gz; .npy; .parquet where pyarrow is) or arrays x and y (.npz).
 
-    @classmethod
-    def _from_table(cls, path: Path, x: Array, y: Array) -> Dataset:
+        `target` is the label column, by name or by position (the last by default); `drop` names columns to leave out. In text
+        the separator (comma, semicolon, tab, spaces) and decimal commas are found, lines that begin with # are comments, and
+        the first row is a header if it holds names. Labels of two words, or 0 and 1, become -1 and +1. `notes` say what was
+        decided. Every other cell must be a finite number.
+        """
+        path = Path(path)
+        table = tables.read(path, target, drop)
         try:
-            return cls(x, y, path.stem)
+            return cls(
+                table.x,
+                table.y,
+                path.name.partition(".")[0] or path.name,
+                features=table.features,
+                file_lines=table.file_lines,
+                notes=table.notes,
+            )
         except InputError as error:
             raise FileError(f"{path.name}: {error}") from error
 
     def __repr__(self) -> str:
         title = "Dataset" if self.name == "data" else f"Dataset {self.name}"
-        return f"{title}: {self.samples} samples, {self.inputs} inputs, {len(self.lines)} lines through the origin"
+        notes = "".join(f"; {note}" for note in self.notes)
+        return f"{title}: {self.samples} samples, {self.inputs} inputs, {len(self.lines)} lines through the origin{notes}"
 
 
-def _frozen(array: Array) -> Array:
-    array.flags.writeable = False
-    return array
+def _made_anew(contents: dict[str, Any]) -> Dataset:
+    names = ("x", "y", "name", "promises", "features", "file_lines", "notes", "transformation", "precision")
+    return Dataset(**{name: contents[name] for name in names})
 
 
-def _validated(x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
-    try:
-        if np.iscomplexobj(x) or np.iscomplexobj(y):
-            raise TypeError("complex numbers have no sign for a ReLU to see")
-        inputs = np.array(x, dtype=np.float64)
-        labels = np.array(y, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"x and y must be arrays of numbers ({error}); convert text and missing values first.") from error
-    if inputs.ndim != 2:
-        raise InputError(f"x must have shape (samples, inputs), found {inputs.shape}; reshape it to two dimensions.")
-    samples, columns = inputs.shape
-    if samples == 0 or columns == 0:
-        raise InputError(f"x must hold at least one sample and one input, found shape {inputs.shape}.")
-    if columns > MAX_INPUTS:
-        raise InputError(
-            f"x must have at most {MAX_INPUTS} inputs, found {columns}: its covariance would not fit in memory; "
-            "project the data first (PCA), or check that rows and columns are not swapped."
-        )
-    if labels.shape != (samples,):
-        raise InputError(f"y must have shape ({samples},), one label per row of x, found {labels.shape}.")
-    _check_finite("x", inputs)
-    _check_finite("y", labels)
-    _check_lengths(inputs)
-    return _frozen(inputs), _frozen(labels)
+def _columns_of(x: object) -> Sequence[str] | None:
+    """The names of a data frame's columns, where they are texts."""
+    names = list(getattr(x, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else None
 
 
-def _check_finite(name: str, array: Array) -> None:
-    if not np.isfinite(array).all():
-        where = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
-        raise InputError(
-            f"{name} must be finite, found {array[where]} at {name}[{', '.join(map(str, where))}]; "
-            "remove or impute such samples."
-        )
-    if np.abs(array).max() > LARGEST:
-        raise InputError(
-            f"{name} must not exceed {LARGEST:g}, whose square still is a number, found {np.abs(array).max():g}; rescale it."
-        )
+def _names(features: Sequence[str] | None, inputs: int) -> tuple[str, ...] | None:
+    if features is None:
+        return None
+    if len(features) != inputs:
+        raise InputError(f"features must name each of the {inputs} inputs, found {len(features)} names.")
+    return tuple(map(str, features))
 
 
-def _check_lengths(x: Array) -> None:
-    largest = np.abs(x).max(axis=1)
-    zero_rows = np.flatnonzero(largest == 0)
-    if zero_rows.size:
-        raise InputError(
-            f"every sample must be non-zero, found {zero_rows.size} zero row(s), the first at x[{zero_rows[0]}]: "
-            "a bias-free network outputs 0 there whatever its weights; drop them, or add a constant input."
-        )
-    if largest.min() < SMALLEST:
-        raise InputError(
-            f"every sample must have an entry of size {SMALLEST:g} at least, whose square still is a number, "
-            f"found {largest.min():g} at x[{largest.argmin()}]; rescale x."
-        )
+def _checked_precision(precision: Precision | float) -> Precision:
+    if isinstance(precision, Precision):
+        return precision
+    if not 0.0 <= precision < 1.0:
+        raise InputError(f"precision must be a relative tolerance from 0 up to 1, found {precision!r}.")
+    return stated(precision)
 
 
 def find_lines(x: Array) -> Lines:
@@ -214,6 +286,8 @@ def find_lines(x: Array) -> Lines:
     Unit vectors are sorted along one random axis, so that only neighbours need to be compared.
     """
     norms = np.linalg.norm(x, axis=1)
+    if not norms.all():
+        return _lines_with_zeros(x, norms > 0.0)
     units = x / norms[:, None]
     axis = np.random.default_rng(0).standard_normal((x.shape[1],))
     axis /= np.linalg.norm(axis)
@@ -228,7 +302,15 @@ def find_lines(x: Array) -> Lines:
     _, first = np.unique(index, return_index=True)
     rank = np.argsort(np.argsort(first))
     normals = units[representatives[np.argsort(first)]]
-    return Lines(_frozen(normals), rank[index], _frozen(norms * signs))
+    return Lines(frozen(normals), rank[index], frozen(norms * signs))
+
+
+def _lines_with_zeros(x: Array, seen: Mask) -> Lines:
+    """A row of zeros lies on every line; it is put on the first one, with length 0."""
+    lines = find_lines(x[seen])
+    index, lengths = np.zeros(len(x), dtype=np.intp), np.zeros(len(x))
+    index[seen], lengths[seen] = lines.index, lines.lengths
+    return Lines(lines.normals, index, frozen(lengths))
 
 
 def _lines_along(units: Array, along: Array) -> tuple[Indices, Indices]:
@@ -252,31 +334,3 @@ def _lines_along(units: Array, along: Array) -> tuple[Indices, Indices]:
             candidates.append(len(first))
             first.append(i)
     return index, np.array(first)
-
-
-def _mirror_pairs(x: Array) -> tuple[Indices, Indices]:
-    """Pairs of rows that are each other's mirror images, and the rows left; rows are looked up by a hash of their bits."""
-    multipliers = np.random.default_rng(0).integers(2**63, size=x.shape[1], dtype=np.uint64) | np.uint64(1)
-    bits = [rows.view(np.uint64) for rows in (x, -x + 0.0)]
-    own, mirrored = (((b ^ (b >> np.uint64(32))) * multipliers).sum(axis=1) for b in bits)
-    order = np.argsort(own, kind="stable")
-    if np.any(own[order][1:] == own[order][:-1]):
-        return _mirror_pairs_one_by_one(x)
-    partner = order[np.minimum(np.searchsorted(own[order], mirrored), len(x) - 1)]
-    paired = (x[partner] == -x).all(axis=1)
-    second = np.flatnonzero(paired & (partner < np.arange(len(x))))
-    return np.stack([partner[second], second], axis=1), np.flatnonzero(~paired)
-
-
-def _mirror_pairs_one_by_one(x: Array) -> tuple[Indices, Indices]:
-    """The same where rows are repeated."""
-    waiting: dict[bytes, list[int]] = {}
-    pairs: list[tuple[int, int]] = []
-    for i, row in enumerate(x):
-        partners = waiting.get((-row + 0.0).tobytes())
-        if partners:
-            pairs.append((partners.pop(), i))
-        else:
-            waiting.setdefault(row.tobytes(), []).append(i)
-    alone = sorted(i for left in waiting.values() for i in left)
-    return np.array(pairs, dtype=np.intp).reshape(-1, 2), np.array(alone, dtype=np.intp)

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import expit
 
 from .arrays import Array
-from .errors import InputError
+from .errors import InputError, did_you_mean
 
 FAR_MARGIN = 30.0  # beyond it ln(1 + e^{-m}) equals e^{-m} to double precision (next term e^{-2m}/2)
 
@@ -124,6 +124,14 @@ EXPONENTIAL = Loss(
     _log_value=np.negative,
 )
 
+ALIASES = {
+    "mse": "square",
+    "l2": "square",
+    "bce": "logistic",
+    "cross_entropy": "logistic",
+    "log": "logistic",
+    "exp": "exponential",
+}
 LOSSES = {loss.name: loss for loss in (SQUARE, LOGISTIC, EXPONENTIAL)}
 
 
@@ -136,5 +144,5 @@ def named_loss(name: str | Loss) -> Loss:
     if isinstance(name, Loss):
         return name
     if name not in LOSSES:
-        raise InputError(f"loss must be one of {', '.join(LOSSES)}, found {name!r}.")
+        raise InputError(f"loss must be one of {', '.join(LOSSES)}, found {name!r}{did_you_mean(name, LOSSES, ALIASES)}")
     return LOSSES[name]

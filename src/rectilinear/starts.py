@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import Array
-from .errors import InputError
+from .errors import InputError, did_you_mean
 
 Shapes = tuple[tuple[int, int], ...]
 
@@ -20,7 +20,7 @@ def make(start: str, shapes: Shapes, scale: float, seed: int, direction: ArrayLi
     if not isinstance(seed, (int, np.integer)) or seed < 0:
         raise InputError(f"seed must be a whole number >= 0, found {seed!r}.")
     if start not in STARTS:
-        raise InputError(f"start must be one of {', '.join(STARTS)}, found {start!r}.")
+        raise InputError(f"start must be one of {', '.join(STARTS)}, found {start!r}{did_you_mean(start, STARTS)}")
     if start != "gaussian" and len(shapes) != 2:
         raise InputError(f"start {start!r} is defined for two layers, found {len(shapes)}; use 'gaussian'.")
     if direction is not None and start != "rank_one":

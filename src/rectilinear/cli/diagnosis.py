@@ -26,7 +26,7 @@ from .runs import EXIT_CODES
 def diagnose_command(
     verify: bool, max_seconds: float | None, report: Path | None, as_json: bool, quiet: bool, **chosen: Any
 ) -> None:
-    """Say which hypotheses hold for DATA (a named data set, or a .csv or .npz file), and what training will do."""
+    """Say which hypotheses hold for DATA (a named data set, or a file: .csv, .tsv, .npz, .parquet, ...), and what training will do."""
     from ..diagnose import diagnose
 
     if report is not None and not report.parent.is_dir():

@@ -11,20 +11,24 @@ import click
 
 from .. import datasets
 from ..dataset import Dataset
-from ..errors import InputError
+from ..errors import InputError, did_you_mean
 from ..losses import LOSSES
 from ..network import Network
 from ..problem import Problem
 from ..starts import STARTS
+from ..tables import KINDS, kind_of
 
 Command = Callable[..., None]
 
 PROBLEM_OPTIONS = (
-    click.option("--data", "source", required=True, help="A named data set, or a .csv or .npz file."),
+    click.option("--data", "source", required=True, help="A named data set, or a file (.csv, .tsv, .npz, .parquet, ...)."),
     click.option(
         "--set", "settings", multiple=True, metavar="NAME=VALUE", help="An option of the named data set; repeatable."
     ),
-    click.option("--target", help="The label column of a .csv file, by name or position; the last one by default."),
+    click.option("--target", help="The label column of a table, by name or position; the last one by default."),
+    click.option("--drop", multiple=True, metavar="COLUMN", help="A column of a table to leave out; repeatable."),
+    click.option("--centre", is_flag=True, help="Subtract the mean of every input, and of labels that are not classes."),
+    click.option("--standardise", is_flag=True, help="The same, and divide by the standard deviations."),
     click.option(
         "--width", "widths", type=int, multiple=True, default=(100,), help="Neurons; repeat it for deeper networks."
     ),
@@ -53,6 +57,9 @@ def problem_from(
     source: str,
     settings: tuple[str, ...],
     target: str | None,
+    drop: tuple[str, ...],
+    centre: bool,
+    standardise: bool,
     widths: tuple[int, ...],
     alpha: float,
     bias: bool,
@@ -62,26 +69,30 @@ def problem_from(
     loss: str,
     l2: float,
 ) -> Problem:
-    data = dataset_from(source, settings, target)
+    data = dataset_from(source, settings, target, drop)
+    for note in data.notes:
+        click.echo(f"{data.name}: {note}", err=True)
+    if standardise:
+        data = data.standardised()
+    elif centre:
+        data = data.centred()
     network = Network(data.inputs, widths, alpha, bias)
     return Problem(data, network, network.init(scale, seed, start), loss, l2)
 
 
-def dataset_from(source: str, settings: tuple[str, ...], target: str | None) -> Dataset:
+def dataset_from(source: str, settings: tuple[str, ...], target: str | None, drop: tuple[str, ...]) -> Dataset:
     if source in datasets.NAMES:
-        if target is not None:
-            raise InputError(f"--target belongs to a .csv file, found the named data set {source}; drop it.")
+        for option in ("--target",) * (target is not None) + ("--drop",) * bool(drop):
+            raise InputError(f"{option} belongs to a file, found the named data set {source}; drop it.")
         return datasets.make(source, **dict(_setting(text) for text in settings))
-    kind = Path(source).suffix.lower()
-    if kind not in (".csv", ".npz"):
-        raise InputError(f"--data must be a .csv or .npz file or one of {', '.join(datasets.NAMES)}, found {source!r}.")
+    if kind_of(Path(source)) is None:
+        raise InputError(
+            f"the data must be a file ({', '.join(KINDS)}) or one of {', '.join(datasets.NAMES)}, found {source!r}"
+            f"{did_you_mean(source, datasets.NAMES)}"
+        )
     if settings:
         raise InputError(f"--set belongs to a named data set, found the file {source}; drop it.")
-    if kind == ".csv":
-        return Dataset.from_csv(source, -1 if target is None else target)
-    if target is not None:
-        raise InputError(f"--target belongs to a .csv file, found {source}, whose labels are its array y; drop it.")
-    return Dataset.from_npz(source)
+    return Dataset.from_file(source, target, drop)
 
 
 def _setting(text: str) -> tuple[str, Any]:

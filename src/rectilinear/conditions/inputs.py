@@ -36,7 +36,7 @@ def orthogonal_inputs(data: Dataset) -> Finding:
     if data.samples > data.inputs:
         sentence = f"{data.samples} samples cannot all be orthogonal in {data.inputs} inputs."
         return measured_finding("orthogonal_inputs", 1.0, ROUNDING, sentence)
-    cosine, i, j = _largest_off_diagonal(data.x / np.linalg.norm(data.x, axis=1, keepdims=True))
+    cosine, i, j = _largest_off_diagonal(data.units)
     if cosine <= ROUNDING:
         return measured_finding("orthogonal_inputs", cosine, ROUNDING, "all samples are orthogonal to each other.")
     sentence = f"samples must be orthogonal, but samples {i} and {j} have a cosine of {cosine:.3g} in size."

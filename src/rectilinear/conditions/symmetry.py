@@ -19,6 +19,7 @@ def even_inputs(data: Dataset) -> Finding:
     no         even_inputs: 1 of 3 samples has no mirror image -x (33.3 %), the first is sample 2.
     """
     _, alone = data.mirror_pairs
+    alone = alone[data.x[alone].any(axis=1)]  # zero is its own mirror image
     if not alone.size:
         return measured_finding("even_inputs", 0.0, 0.0, "every sample x has its mirror image -x in the data.")
     fraction = alone.size / data.samples

@@ -104,7 +104,7 @@ def orthogonally_separable(data: Dataset) -> Finding:
     """
     if (strange := _strange_label(data)) is not None:
         return undecided("orthogonally_separable", 0.0, strange)
-    units = data.x / np.linalg.norm(data.x, axis=1, keepdims=True)
+    units = data.units
     measured, i, j = _worst_pair(units, data.y)
     if measured <= 0.0 and data.samples > MAX_GRAM_SAMPLES:
         return _within_a_cone(units * data.y[:, None])

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..dataset import Dataset
-from ..errors import InputError
+from ..errors import InputError, did_you_mean
 from .real import breast_cancer, diabetes, digits
 from .separable import near_orthogonality, nearly_orthogonal, orthogonal, orthogonally_separable
 from .symmetric import linear_teacher, sine_teacher, six_points, xor
@@ -56,7 +56,7 @@ def options_of(name: str) -> dict[str, Any]:
     {'delta': 0.15}
     """
     if name not in _GENERATORS:
-        raise InputError(f"a data set's name must be one of {', '.join(NAMES)}, found {name!r}.")
+        raise InputError(f"a data set's name must be one of {', '.join(NAMES)}, found {name!r}{did_you_mean(name, NAMES)}")
     return {option.name: option.default for option in inspect.signature(_GENERATORS[name]).parameters.values()}
 
 
@@ -70,7 +70,7 @@ def make(name: str, **options: Any) -> Dataset:
     unknown = [option for option in options if option not in known]
     if unknown:
         choices = f"one of {', '.join(known)}" if known else "left out, as it has none"
-        raise InputError(f"an option of {name} must be {choices}, found {unknown[0]!r}.")
+        raise InputError(f"an option of {name} must be {choices}, found {unknown[0]!r}{did_you_mean(unknown[0], known)}")
     return _GENERATORS[name](**options)
 
 

@@ -53,7 +53,7 @@ def _draw_data(ax: Axes, data: Dataset) -> None:
 
     lines = data.lines
     faint = 0.25 if len(lines) > MANY_LINES else 1.0
-    rim = RIM * data.x / np.linalg.norm(data.x, axis=1, keepdims=True)
+    rim = RIM * data.units
     rays = LineCollection(
         list(np.stack([np.zeros_like(rim), rim], axis=1)), colors="0.82", linewidths=1.0, alpha=faint, zorder=1
     )

@@ -1,0 +1,88 @@
+"""How exact numbers are: float64, float32, or as many digits as were written down. What two numbers differ by less than that
+tells nothing, so every hypothesis is held against this one notion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import floor, log10
+
+import numpy as np
+
+from .arrays import Array
+
+ROUNDING = 1e-10  # relative: what a chain of float64 operations (standardising, whitening, a polynomial) may leave
+GROWTH = 32.0  # how many units of the last place sums and fits of rounded numbers may be off by
+FEWEST_DIGITS, MOST_DIGITS = 6, 10  # numbers of fewer digits are meant as they stand; of more, they are float64
+LOOKED_AT = 40  # of the largest numbers of a column, and columns of a table
+SHORT_MANTISSA = 16  # bits: whole and simple numbers fit into them, whatever type they went through
+LARGEST_SINGLE = 3e38
+
+
+@dataclass(frozen=True)
+class Precision:
+    """Numbers equal to within `tolerance` times the largest of their column are equal; `name` says why.
+
+    >>> Precision.of(np.array([[0.123456], [2.345678]]))
+    Precision(name='7 digits', tolerance=6.8...e-06)
+    """
+
+    name: str
+    tolerance: float
+
+    @classmethod
+    def of(cls, values: Array) -> Precision:
+        """The precision that numbers (n, d) show: float32 if they all fit in it, digits if they have few, else float64."""
+        if _went_through_single(values):
+            return cls("float32", GROWTH * float(np.finfo(np.float32).eps) / 2)
+        found = [place for column in _some_columns(values) if (place := _last_place(column)) is not None]
+        if not found:
+            return FLOAT64
+        digits, unit = max(found, key=lambda pair: pair[1])
+        return cls(f"{digits} digits", max(ROUNDING, GROWTH * unit))
+
+    def coarser(self, other: Precision) -> Precision:
+        """The less exact one of two."""
+        return self if self.tolerance >= other.tolerance else other
+
+    def grown(self, factor: float) -> Precision:
+        """The same numbers after an operation that made their errors that much larger, relative to what it left of them."""
+        return self if self.name == FLOAT64.name else Precision(self.name, self.tolerance * max(1.0, factor))
+
+
+FLOAT64 = Precision("float64", ROUNDING)
+
+
+def stated(tolerance: float) -> Precision:
+    """The precision that a user states."""
+    return Precision("as stated", float(tolerance))
+
+
+def _went_through_single(values: Array) -> bool:
+    if np.abs(values).max(initial=0.0) > LARGEST_SINGLE or not np.array_equal(values.astype(np.float32), values):
+        return False
+    mantissas = np.ldexp(np.frexp(values)[0], SHORT_MANTISSA)
+    return not np.array_equal(mantissas, np.round(mantissas))
+
+
+def _some_columns(values: Array) -> list[Array]:
+    chosen = np.unique(np.linspace(0, values.shape[1] - 1, LOOKED_AT).astype(int))
+    return [values[:, k] for k in chosen]
+
+
+def _last_place(column: Array) -> tuple[int, float] | None:
+    """Digits of the largest numbers, and half a unit of their last place relative to the largest; None if all digits are meant."""
+    sizes = np.abs(column)
+    largest = float(sizes.max(initial=0.0))
+    if largest == 0.0 or np.array_equal(column, np.round(column)):
+        return None
+    large = sizes[sizes >= 0.1 * largest][:LOOKED_AT]
+    digits = max(len(_digits(number)) for number in large.tolist())
+    if not FEWEST_DIGITS <= digits <= MOST_DIGITS:
+        return None
+    top = max(large.tolist(), key=lambda number: len(_digits(number)))
+    return digits, 0.5 * 10.0 ** (floor(log10(top)) + 1 - digits) / largest
+
+
+def _digits(number: float) -> str:
+    """The digits of a positive number, without leading and trailing zeros."""
+    return repr(number).split("e")[0].replace(".", "").strip("0")

@@ -1,0 +1,209 @@
+"""Text tables: the separator, decimal commas and comment lines are found by looking, and said in a note."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import math
+import re
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import FileError
+from .labels import classes_from_numbers, classes_from_words
+from .table import Table, dropped_columns, require_two_columns, target_column
+
+MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-"}  # how files write a missing value, in lower case
+TRUTH = {"true": 1.0, "false": 0.0}  # how files write truth values, in lower case
+SEPARATORS = {";": "semicolons", "\t": "tabs", ",": "commas", " ": "spaces"}  # where several fit, the first one
+LOOKED_AT = 50  # rows that the separator is decided on
+COMMENT = "#"
+DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*")
+DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}.*|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}.*")
+
+Row = tuple[int, list[str]]  # the line in the file, counted from 1, and its cells
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How a text table is written: its separator, whether decimals have commas, the names of its columns."""
+
+    separator: str
+    decimal_comma: bool
+    header: list[str] | None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        if self.separator == "," and not self.decimal_comma:
+            return ()
+        return (f"columns are separated by {SEPARATORS[self.separator]}{', decimals by commas' * self.decimal_comma}",)
+
+    def number(self, cell: str) -> float | None:
+        try:
+            return float(cell.replace(",", ".") if self.decimal_comma else cell)
+        except ValueError:
+            return TRUTH.get(cell.strip().lower())
+
+    def name(self, column: int) -> str:
+        return repr(self.header[column]) if self.header else str(column + 1)
+
+
+def read_text(path: Path, target: str | int | None, drop: Sequence[str]) -> Table:
+    """A table with one sample per row; the first row is a header if it holds names, lines that begin with # are comments."""
+    rows, layout = _rows(path)
+    columns = len(layout.header or rows[0][1])
+    for line, row in rows:
+        if len(row) != columns:
+            raise FileError(f"{path.name}, line {line}: {columns} cells are required as in the first row, found {len(row)}.")
+    if layout.header is not None:
+        _check_names(path, layout.header)
+    label = target_column(path.name, target, columns, layout.header)
+    left_out = dropped_columns(path.name, drop, layout.header) | {label}
+    kept = [k for k in range(columns) if k not in left_out]
+    x = _numbers(path, rows, kept, layout)
+    y, note = _labels(path, rows, label, layout)
+    return Table(
+        x,
+        y,
+        tuple(layout.header[k] for k in kept) if layout.header else None,
+        tuple(line for line, _ in rows),
+        layout.notes if note is None else (*layout.notes, note),
+    )
+
+
+def _rows(path: Path) -> tuple[list[Row], _Layout]:
+    """The rows of numbers and how the file is written."""
+    lines = _text(path).splitlines()
+    comments = [(k, line) for k, line in enumerate(lines, start=1) if line.lstrip().startswith(COMMENT)]
+    written = [line for line in lines if line.strip() and not line.lstrip().startswith(COMMENT)]
+    if not any(character not in "\t;, " for line in written for character in line):
+        raise FileError(f"{path.name}: at least one row of numbers is required, found an empty file.")
+    separator = _separator(written[:LOOKED_AT])
+    try:
+        rows = list(_split(lines, separator))
+    except csv.Error as error:
+        raise FileError(f"{path.name}: a text table is required ({error}).") from error
+    require_two_columns(path.name, len(rows[0][1]), "separate columns by commas, semicolons or tabs")
+    cells = [cell for _, row in rows for cell in row]
+    plain = _Layout(separator, separator != "," and _has_decimal_commas(cells), None)
+    header: list[str] | None
+    if _is_header(rows[0][1], plain):
+        header = [cell.strip() for cell in rows[0][1]]
+        rows = rows[1:]
+    else:
+        header = _header_in_comment(comments, rows[0], separator)
+    if not rows:
+        raise FileError(f"{path.name}: at least one row of numbers is required, found only a header; add samples.")
+    return rows, _Layout(separator, plain.decimal_comma, header)
+
+
+def _text(path: Path) -> str:
+    try:
+        content = path.read_bytes()
+        if path.suffix.lower() == ".gz":
+            content = gzip.decompress(content)
+        return content.decode("utf-8-sig")
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
+        raise FileError(f"{path.name}: a text table is required ({error}); save it as UTF-8 text.") from error
+
+
+def _split(lines: Iterable[str], separator: str) -> Iterable[Row]:
+    """Cells of the rows that are neither blank nor comments, each with its line in the file."""
+    blanked = ("" if line.lstrip().startswith(COMMENT) else line.strip(" ") for line in lines)
+    reader = csv.reader((f"{line}\n" for line in blanked), delimiter=separator, skipinitialspace=True)
+    return ((reader.line_num, row) for row in reader if any(cell.strip() for cell in row))
+
+
+def _separator(written: Sequence[str]) -> str:
+    """The separator that cuts all rows into equally many cells, two at least; failing that, the one that cuts the first row most."""
+    counts = {}
+    for separator in SEPARATORS:
+        try:
+            counts[separator] = [len(row) for _, row in _split(written, separator)]
+        except csv.Error:
+            continue
+    for separator, cells in counts.items():
+        if min(cells, default=0) > 1 and len(set(cells)) == 1:
+            return separator
+    return max((s for s in counts if s != " "), key=lambda separator: counts[separator][:1], default=",")
+
+
+def _has_decimal_commas(cells: Sequence[str]) -> bool:
+    return any("," in cell and DECIMAL_COMMA.fullmatch(cell) for cell in cells)
+
+
+def _is_header(row: list[str], layout: _Layout) -> bool:
+    """Some names and no measurements; whole numbers may be names (pandas numbers its columns), 0.5 may not."""
+    numbers = [layout.number(cell) for cell in row]
+    names = any(number is None and cell.strip().lower() not in MISSING for cell, number in zip(row, numbers, strict=True))
+    return names and all(number is None or number.is_integer() for number in numbers)
+
+
+def _header_in_comment(comments: Sequence[tuple[int, str]], first: Row, separator: str) -> list[str] | None:
+    """Names in the comment just above the numbers, which is where np.savetxt puts them."""
+    for line, text in comments:
+        names = next(csv.reader([text.lstrip(f"{COMMENT} ")], delimiter=separator), [])
+        if line == first[0] - 1 and len(names) == len(first[1]) and not any(map(_is_number, names)):
+            return [name.strip() for name in names]
+    return None
+
+
+def _is_number(cell: str) -> bool:
+    return _Layout(",", False, None).number(cell) is not None
+
+
+def _check_names(path: Path, header: list[str]) -> None:
+    if "" in header:
+        raise FileError(
+            f"{path.name}: every column must have a name, found none for column {header.index('') + 1}; "
+            "name it, or drop it if it only numbers the rows (pandas: to_csv(index=False))."
+        )
+    columns: dict[str, int] = {}
+    for column, name in enumerate(header, start=1):
+        if (first := columns.setdefault(name, column)) != column:
+            raise FileError(
+                f"{path.name}: column names must differ, found {name!r} for columns {first} and {column}; rename or drop one."
+            )
+
+
+def _numbers(path: Path, rows: Sequence[Row], columns: Sequence[int], layout: _Layout) -> NDArray[np.float64]:
+    """The numbers (rows, columns), or a sentence about the first cell that holds none."""
+    try:
+        table = np.array([[float(row[k]) for k in columns] for _, row in rows])  # so it is in nearly every file, and fast
+        if np.isfinite(table).all():
+            return table
+    except ValueError:
+        pass
+    return np.array([[_number(path, line, row, k, layout) for k in columns] for line, row in rows])
+
+
+def _number(path: Path, line: int, row: list[str], column: int, layout: _Layout) -> float:
+    cell = row[column].strip()
+    number = layout.number(cell)
+    if number is not None and math.isfinite(number):
+        return number
+    if number is not None or cell.lower() in MISSING:
+        remedy = "fill it in, or drop the row or column"
+    elif DATE.fullmatch(cell):
+        remedy = "write dates as numbers, e.g. days since the first, or drop the column"
+    else:
+        remedy = "write it as a number, or drop the column"
+    found = repr(cell) if cell else "an empty cell"
+    raise FileError(
+        f"{path.name}, line {line}, column {layout.name(column)}: a finite number is required, found {found}; {remedy}."
+    )
+
+
+def _labels(path: Path, rows: Sequence[Row], column: int, layout: _Layout) -> tuple[NDArray[np.generic], str | None]:
+    """The labels as numbers; words of two kinds, or 0 and 1, become -1 and +1."""
+    cells = [row[column].strip() for _, row in rows]
+    name = layout.header[column] if layout.header else str(column + 1)
+    are_words = all(layout.number(cell) is None and cell.lower() not in MISSING for cell in cells)
+    if are_words or all(cell.lower() in TRUTH for cell in cells):
+        return classes_from_words(path.name, name, cells)
+    return classes_from_numbers(name, _numbers(path, rows, [column], layout)[:, 0])

@@ -1,0 +1,152 @@
+"""Thirty files as people have them: each is read as what it means, or refused with one sentence that says what to do."""
+
+import gzip
+import io
+
+import numpy as np
+import pytest
+
+import rectilinear as rl
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((12, 3))
+Y = X @ [1.0, -2.0, 0.5]
+CLASSES = np.sign(Y)
+
+
+def table(columns, separator=",", decimal=".", header=True, form="{!r}"):
+    """Text of named columns."""
+
+    def written(cell):
+        return cell if isinstance(cell, str) else form.format(float(cell)).replace(".", decimal)
+
+    rows = [separator.join(columns)] if header else []
+    rows += [separator.join(map(written, cells)) for cells in zip(*columns.values(), strict=True)]
+    return ("\n".join(rows) + "\n").encode()
+
+
+def inputs(x=X):
+    return {f"x{k + 1}": x[:, k] for k in range(x.shape[1])}
+
+
+def archive(**arrays):
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def array(values):
+    file = io.BytesIO()
+    np.save(file, values)
+    return file.getvalue()
+
+
+def words(low, high):
+    return [high if label > 0 else low for label in CLASSES]
+
+
+def zeros_first(x):
+    return np.vstack([np.zeros((1, x.shape[1])), x[1:]])
+
+
+BOTH = {**inputs(), "y": Y}
+CLASSED = {**inputs(), "kind": CLASSES}
+
+# name: (file, content, options, expected x, expected y, expected notes)
+READ = {
+    "plain": ("a.csv", table(BOTH), {}, X, Y, ()),
+    "no header": ("a.csv", table(BOTH, header=False), {}, X, Y, ()),
+    "semicolons": ("a.csv", table(BOTH, ";"), {}, X, Y, ("columns are separated by semicolons",)),
+    "semicolons and decimal commas": (
+        "a.csv", table(BOTH, ";", ","), {}, X, Y, ("columns are separated by semicolons, decimals by commas",),
+    ),
+    "tabs": ("a.tsv", table(BOTH, "\t"), {}, X, Y, ("columns are separated by tabs",)),
+    "tabs and decimal commas": (
+        "a.tsv", table(BOTH, "\t", ","), {}, X, Y, ("columns are separated by tabs, decimals by commas",),
+    ),
+    "spaces": ("a.txt", table(BOTH, "  "), {}, X, Y, ("columns are separated by spaces",)),
+    "gz": ("a.csv.gz", gzip.compress(table(BOTH)), {}, X, Y, ()),
+    "Windows": ("a.csv", b"\xef\xbb\xbf" + table(BOTH).replace(b"\n", b"\r\n"), {}, X, Y, ()),
+    "quotes": ("a.csv", table({f'"{name}"': column for name, column in BOTH.items()}), {}, X, Y, ()),
+    "comments": ("a.csv", b"# from the lab\n#\n" + table(BOTH), {}, X, Y, ()),
+    "target first": ("a.csv", table({"y": Y, **inputs()}), {"target": "y"}, X, Y, ()),
+    "dates dropped": ("a.csv", table({"day": ["2024-01-31"] * 12, **BOTH}), {"drop": ["day"]}, X, Y, ()),
+    "text labels": (
+        "a.csv", table({**inputs(), "pet": words("cat", "dog")}), {}, X, CLASSES,
+        ("labels in column 'pet': 'cat' is -1, 'dog' is +1",),
+    ),
+    "true and false": (
+        "a.csv", table({**inputs(), "ill": words("False", "True")}), {}, X, CLASSES,
+        ("labels in column 'ill': 'False' is -1, 'True' is +1",),
+    ),
+    "zero and one": (
+        "a.csv", table({**inputs(), "ill": (CLASSES + 1) / 2}), {}, X, CLASSES, ("labels in column 'ill': 0 is -1, 1 is +1",),
+    ),
+    "truth values as inputs": (
+        "a.csv", table({"a": X[:, 0], "on": ["true", "false"] * 6, "y": Y}), {},
+        np.column_stack([X[:, 0], [1.0, 0.0] * 6]), Y, (),
+    ),
+    "intercept": ("a.csv", table({"one": np.ones(12), **BOTH}), {}, np.column_stack([np.ones(12), X]), Y, ()),
+    "a row of zeros": ("a.csv", table({**inputs(zeros_first(X)), "y": Y}), {}, zeros_first(X), Y, ()),
+    "300 columns": ("a.csv", table({**inputs(np.tile(X, 100)), "y": Y}), {}, np.tile(X, 100), Y, ()),
+    "one feature": ("a.csv", table({"a": X[:, 0], "y": Y}), {}, X[:, :1], Y, ()),
+    "conflicting rows": ("a.csv", table({"a": [1.0, 1.0], "y": [1.0, -1.0]}), {}, [[1.0], [1.0]], [1.0, -1.0], ()),
+    "float32": ("a.npz", archive(x=X.astype("f4"), y=Y.astype("f4")), {}, X.astype("f4"), Y.astype("f4"), ()),
+    "capital letters": ("a.npz", archive(X=X, Y=Y[:, None]), {}, X, Y, ()),
+    "one array": ("a.npy", array(np.column_stack([X, Y])), {}, X, Y, ()),
+    "truth values": ("a.npz", archive(x=X, y=CLASSES > 0), {}, X, CLASSES, ("labels in column 'y': False is -1, True is +1",)),
+    "six digits": ("a.csv", table(BOTH, form="{:.6g}"), {}, X, Y, ()),
+}  # fmt: skip
+REFUSED = {
+    "dates": (
+        table({"day": ["31.01.2024"] * 12, **BOTH}), {},
+        "a.csv, line 2, column 'day': a finite number is required, found '31.01.2024'; "
+        "write dates as numbers, e.g. days since the first, or drop the column.",
+    ),
+    "text as input": (
+        table({"colour": ["red"] * 12, **BOTH}), {},
+        "a.csv, line 2, column 'colour': a finite number is required, found 'red'; write it as a number, or drop the column.",
+    ),
+    "a missing value": (
+        table(BOTH).replace(repr(float(X[3, 1])).encode(), b"NA"), {},
+        "a.csv, line 5, column 'x2': a finite number is required, found 'NA'; fill it in, or drop the row or column.",
+    ),
+    "an index": (
+        b",a,y\n0,1,2\n", {},
+        "a.csv: every column must have a name, found none for column 1; "
+        "name it, or drop it if it only numbers the rows (pandas: to_csv(index=False)).",
+    ),
+    "three classes": (
+        b"a,kind\n1,cat\n2,dog\n3,cow\n", {},
+        "a.csv, column 'kind': labels must be numbers or words of two kinds, found 3: 'cat', 'cow', 'dog'; "
+        "keep the rows of two classes, or write numbers.",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "content", "options", "x", "y", "notes"), READ.values(), ids=READ.keys())
+def test_a_file_is_read_as_what_it_means(tmp_path, file, content, options, x, y, notes):
+    (tmp_path / file).write_bytes(content)
+    data = rl.Dataset.from_file(tmp_path / file, **options)
+    written = 1e-5 if data.precision.name == "6 digits" else 0.0
+    np.testing.assert_allclose(data.x, x, rtol=written)
+    np.testing.assert_allclose(data.y, y, rtol=written)
+    assert (data.name, data.notes) == ("a", notes)
+
+
+@pytest.mark.parametrize(("content", "options", "sentence"), REFUSED.values(), ids=REFUSED.keys())
+def test_a_file_that_cannot_be_used_is_refused_with_what_to_do(tmp_path, content, options, sentence):
+    (tmp_path / "a.csv").write_bytes(content)
+    with pytest.raises(rl.FileError) as refusal:
+        rl.Dataset.from_file(tmp_path / "a.csv", **options)
+    assert str(refusal.value) == sentence
+
+
+def test_parquet_is_read_where_pyarrow_is(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.table({**inputs(), "pet": words("cat", "dog")}), tmp_path / "a.parquet")
+    data = rl.Dataset.from_file(tmp_path / "a.parquet")
+    np.testing.assert_array_equal(data.x, X)
+    np.testing.assert_array_equal(data.y, CLASSES)
+    assert data.features == ("x1", "x2", "x3")
