@@ -5,8 +5,8 @@ import pytest
 
 import naive
 import rectilinear as rl
-from rectilinear.flow import collocation
-from rectilinear.flow.field import DeepField, TwoLayerField, aligned_neurons, deep, make_field, two_layer
+from rectilinear.flow import collocation, threads
+from rectilinear.flow.field import DeepField, TwoLayerField, aligned_neurons, deep, make_field
 from rectilinear.flow.field.frozen import capacitance, solve, velocity
 from rectilinear.flow.field.two_layer_kernels import BLOCK, padded
 from rectilinear.flow.kinks.geometry import Kinks
@@ -98,8 +98,8 @@ def test_mirrored_samples_at_the_borders_of_blocks():
 
 @pytest.mark.parametrize("workers", [2, 3, 7])
 def test_work_shared_by_threads_gives_the_same_field(monkeypatch, workers):
-    monkeypatch.setattr(two_layer, "THREAD_WORK", 0)
-    monkeypatch.setattr(two_layer, "workers", lambda: workers)
+    monkeypatch.setattr(threads, "THREAD_WORK", 0)
+    monkeypatch.setattr(threads, "workers", lambda: workers)
     rng = np.random.default_rng(2)
     for samples in (1, 2, 3, 8, 20):
         assert_field_is_the_naive_one(made_problem("partly mirrored", samples, 3, (3,), "square", 0.0, rng))

@@ -16,6 +16,7 @@ from ..trajectory import Audit, Status
 from .audit import audit_run
 from .budgets import Watch, provenance
 from .engines.kink_exact_log_time import LN10, LongEngine, LongState, Span
+from .state import flatten, layers_of
 
 UNTIL = "direction converges"
 LONGEST = 1e300  # of s; runs end long before
@@ -94,12 +95,12 @@ class Looks:
         self.converged = False
 
     def look(self, theta: Array, live: Mask) -> None:
-        moving = np.concatenate([theta[:, :-1].ravel() * self.train[0], theta[:, -1] * self.train[1]])
+        moving = flatten(tuple(layer * trains for layer, trains in zip(layers_of(theta), self.train, strict=True)))
         now = moving / np.linalg.norm(moving)
         if self.before is not None:
             last, self.change = self.change, float(np.linalg.norm(now - self.before))
             to_come = np.inf if last is None or last <= self.change else self.change**2 / (last - self.change)
-            margins = self.problem.y * self.problem.output((theta[:, :-1], theta[:, -1:].T))
+            margins = self.problem.y * self.problem.output(layers_of(theta))
             # before all samples that neurons see are on their side, a direction that stays is a plateau
             self.converged = max(self.change, to_come) < self.tolerance and bool(margins[live].min() > 0)
         self.before = now

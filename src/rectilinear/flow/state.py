@@ -11,8 +11,9 @@ from ..network import Weights
 
 
 def flatten(weights: Weights) -> Array:
-    """All layers as one vector, layer after layer, row after row."""
-    return np.concatenate([np.asarray(layer, dtype=np.float64).ravel() for layer in weights])
+    """All layers (..., out, in) as one vector (..., size), layer after layer, row after row."""
+    layers = [np.asarray(layer, dtype=np.float64) for layer in weights]
+    return np.concatenate([layer.reshape(*layer.shape[:-2], -1) for layer in layers], axis=-1)
 
 
 def unflatten(theta: Array, shapes: tuple[tuple[int, int], ...]) -> Weights:
@@ -22,6 +23,21 @@ def unflatten(theta: Array, shapes: tuple[tuple[int, int], ...]) -> Weights:
         layers.append(theta[..., start : start + out * into].reshape(*theta.shape[:-1], out, into))
         start += out * into
     return tuple(layers)
+
+
+def neurons_of(layers: Weights) -> Array:
+    """The neurons (..., h, inputs + 1) of two layers (..., h, inputs) and (..., 1, h): incoming weights, then the outgoing one.
+
+    >>> neurons_of((np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[5.0, 6.0]]))).tolist()
+    [[1.0, 2.0, 5.0], [3.0, 4.0, 6.0]]
+    """
+    first, second = layers
+    return np.concatenate([first, np.swapaxes(second, -1, -2)], axis=-1)
+
+
+def layers_of(neurons: Array) -> Weights:
+    """Views of neurons (..., h, inputs + 1) as two layers: what `neurons_of` takes."""
+    return neurons[..., :-1], np.swapaxes(neurons[..., -1:], -1, -2)
 
 
 @dataclass

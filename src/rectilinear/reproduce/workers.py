@@ -10,10 +10,12 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from typing import Generic, TypeVar
 
+from ..flow.threads import SETTING
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+THREADS = (SETTING, "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def side_by_side(
@@ -21,7 +23,7 @@ def side_by_side(
 ) -> Iterator[tuple[Item, Result | None]]:
     """(item, None) when its work begins and (item, result) when it is done; `lost(item)` if the process doing it died.
 
-    `work`, items and results travel between processes, so they must be picklable. Each process runs linear algebra on one
+    `work`, items and results travel between processes, so they must be picklable. Each process computes on one
     thread: cores are used by processes, and results do not depend on how many there are. The processes end with the generator,
     and with the process that runs it.
     """
@@ -83,7 +85,7 @@ def _serve(work: Callable[[Item], Result], connection: Connection) -> None:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Processes started within have linear algebra on one thread: libraries read it once, when they are loaded."""
+    """Processes started within compute on one thread: libraries read that once, when they are loaded."""
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ.update(dict.fromkeys(THREADS, "1"))
     try:

@@ -17,7 +17,7 @@ from ...arrays import Array, Signs
 from ...events import Events, Kind
 from ...problem import Problem
 from ..kinks.decisions import Decisions
-from ..state import Start
+from ..state import Start, flatten, layers_of
 from .early_phase_kernels import MOST_EVENTS, advance_free, move, next_kink
 
 NEGLIGIBLE = 0.1  # outputs may reach this share of rtol, relative to the labels
@@ -90,7 +90,7 @@ class EarlyPhase:
             theta, energies = (np.array(part) for part in zip(*(self._state(float(t)) for t in times), strict=True))
         else:
             theta, energies = self._moved_together(times - self.t)
-        return np.concatenate([theta[:, :, :-1].reshape(len(times), -1), theta[:, :, -1]], axis=1), energies
+        return flatten(layers_of(theta)), energies
 
     def _state(self, t: float) -> tuple[Array, float]:
         if t == self.t:

@@ -17,7 +17,7 @@ from ..field import Motion
 from ..field.two_layer_kernels import TINY, neuron_sizes, restore_balance, square_length
 from ..kinks.decisions import Decisions
 from ..kinks.slides import Slides
-from ..state import Start, flatten, unflatten
+from ..state import Start, flatten, layers_of, neurons_of, unflatten
 from ..steppers.chebyshev import StabilisedStepper
 from ..steppers.dormand_prince import ExplicitStepper
 
@@ -49,7 +49,7 @@ class SmoothEngine:
         weights, t, energy = problem.weights, 0.0, 0.0
         if decisions is not None and start is not None:
             self.slides = Slides(problem, decisions, start) if problem.network.alpha < 1.0 else None
-            weights, t, energy = (start.theta[:, :-1], start.theta[:, -1:].T), start.t, start.energy
+            weights, t, energy = layers_of(start.theta), start.t, start.energy
         self.floor_share = min(COARSEST_FLOOR, rtol ** (1 / 3))
         self.rtol = rtol
         self.stepper: ExplicitStepper | StabilisedStepper
@@ -126,14 +126,13 @@ class SmoothEngine:
                 break
             theta, held = self.slides.apply(theta, self.t), True
         if held:
-            self.stepper.restart(self.t, np.concatenate([theta[:, :-1].ravel(), theta[:, -1], self.stepper.y[-1:]]))
+            self.stepper.restart(self.t, np.append(flatten(layers_of(theta)), self.stepper.y[-1]))
         elif caught is not None:
             self.stepper.step_size = NEARLY * caught[0]
 
     def _neurons(self, t: float) -> Array:
         """Neurons (h, inputs + 1) at a time within the step just made."""
-        w, a = unflatten(self._at(t)[:-1], self.shapes)
-        return np.concatenate([w, a.T], axis=1)
+        return neurons_of(unflatten(self._at(t)[:-1], self.shapes))
 
     def _at(self, t: float) -> Array:
         if t == self.t:
@@ -175,8 +174,7 @@ class SmoothEngine:
     def _after_event(self, y: Array, t: float) -> Array:
         """The flat weights with which the run goes on from an event at time t."""
         assert self.slides is not None
-        theta = self.slides.apply(self._neurons(t), t)
-        return np.append(theta[:, :-1].ravel(), theta[:, -1])
+        return flatten(layers_of(self.slides.apply(self._neurons(t), t)))
 
     def _wants_change(self) -> bool:
         """Whether the other stepper would go further: stability has limited order 8 for some time, or no longer would."""

@@ -22,7 +22,7 @@ from ..kinks.geometry import Kinks
 from ..kinks.holds import Holds
 from ..kinks.neuron_groups import Groups
 from ..kinks.origin import exit_from_origin
-from ..state import Start
+from ..state import Start, flatten, layers_of
 from ..steppers.radau import collocation_step
 from .light_neurons import KnownStep
 
@@ -69,7 +69,7 @@ class KinkEngine:
         self._prepare()
 
     def _pulls(self, theta: Array) -> Array:
-        f = self.problem.output((theta[:, :-1], theta[:, -1:].T))
+        f = self.problem.output(layers_of(theta))
         return np.asarray(self.problem.loss.pull(self.problem.y, f)) / len(f)
 
     def _prepare(self) -> None:
@@ -109,7 +109,7 @@ class KinkEngine:
         self.h = t_end - self.t
         self.stages, self.energies = np.zeros((STAGES, *self.groups.carried.shape)), np.zeros(STAGES + 1)
         self.pulls = np.repeat(self._pulls(theta)[None], STAGES + 1, axis=0)
-        self.objective = self.problem.data_loss((theta[:, :-1], theta[:, -1:].T))
+        self.objective = self.problem.data_loss(layers_of(theta))
         return True
 
     def _shorten(self, h: float, factor: float) -> bool:
@@ -321,7 +321,7 @@ class KinkEngine:
             del self.decisions.log[noted:]
             if part is not None:  # else as if they had met no kink: the others cannot see the difference
                 theta[neurons] = part[0]
-        return np.concatenate([theta[:, :-1].ravel(), theta[:, -1]]), energy
+        return flatten(layers_of(theta)), energy
 
     def commit(self) -> tuple[float, float]:
         self.groups.move(self.groups.carried + self.stages[-1])

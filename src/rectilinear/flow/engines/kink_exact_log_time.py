@@ -18,6 +18,7 @@ from ...network import Network, Weights
 from ...problem import Problem
 from ..collocation import NODES, STAGES, basis_at
 from ..field.log_domain import normalised_pulls
+from ..state import layers_of, neurons_of, unflatten
 from ..steppers.radau_log_time import log_integral, rescaled_step
 from .kink_exact import KinkEngine
 
@@ -54,7 +55,8 @@ class Span:
 
     def full(self, theta: Array) -> Weights:
         """Weights of the given problem from (neurons, span + 1)."""
-        return theta[:, :-1] @ self.basis + self.rest, theta[:, -1:].T
+        first, second = layers_of(theta)
+        return first @ self.basis + self.rest, second
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +91,7 @@ class LongEngine(KinkEngine):
         """Normalised pulls and ln L over these samples."""
         problem, samples = self.problem, len(self.problem.y)
         pull = np.empty(samples)
-        outputs = problem.output((theta[:, :-1], theta[:, -1:].T))
+        outputs = problem.output(layers_of(theta))
         log_loss = normalised_pulls(problem.loss.code, problem.y, outputs, live, pull, np.empty(samples))
         return pull, log_loss
 
@@ -167,8 +169,7 @@ class LongEngine(KinkEngine):
     def look(self, u: float = 0.0) -> LongState:
         """The state at share u of the step."""
         flat, fall = self._state(self.t + u * self.h)
-        width = self.problem.network.widths[0]
-        theta = np.concatenate([flat[:-width].reshape(width, -1), flat[-width:, None]], axis=1)
+        theta = neurons_of(unflatten(flat, self.problem.network.shapes))
         drift = self._normalised(theta, self.live)[1] - (self.first_log_loss - fall)
         return LongState(theta, self._normalised(theta, np.ones_like(self.live))[1], abs(drift) / max(1.0, abs(fall)))
 

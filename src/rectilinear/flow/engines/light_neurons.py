@@ -11,10 +11,8 @@ from ...events import Kind
 from ...problem import Problem
 from ..collocation import STAGES, first_root
 from ..kinks.decisions import Decisions
-from ..threads import threads, workers
+from ..threads import in_shares
 from .light_neuron_kernels import MOST_EVENTS, NEEDS_DECISION, collocate_neuron, first_kink, follow_free, pulls_at
-
-MANY = 2_000  # neurons to follow beyond which threads share them
 
 
 @dataclass(frozen=True)
@@ -36,10 +34,10 @@ class KnownStep:
         """
         reached, status = np.zeros(len(neurons)), np.full(len(neurons), NEEDS_DECISION, dtype=np.intp)
         free = np.flatnonzero((signs != 0).all(axis=1))
-        shares = np.array_split(free, workers() if free.size > MANY else 1) if free.size else []
-        jobs = [threads().submit(self._compiled, theta[share], signs[share], bands[share]) for share in shares[1:]]
-        parts = [self._compiled(theta[share], signs[share], bands[share]) for share in shares[:1]]
-        for share, part in zip(shares, [*parts, *(job.result() for job in jobs)], strict=True):
+        work = free.size * 2 * STAGES * self.pulls.size  # the pulls at the stages, mostly, up to an event and from there
+        for share, part in in_shares(
+            lambda begin, end: self._compiled(free[begin:end], theta, signs, bands), len(free), work
+        ):
             if part is None:
                 return None
             theta[share], signs[share], reached[share], status[share], events = part
@@ -57,16 +55,19 @@ class KnownStep:
         self.decisions.exits = None
         return (theta, signs) if ended else None
 
-    def _compiled(self, theta: Array, signs: Signs, bands: Array) -> tuple[Array, Signs, Array, Indices, Array] | None:
-        """Free neurons, followed by the kernel: weights, patterns, times reached, statuses and events."""
+    def _compiled(
+        self, share: Indices, theta: Array, signs: Signs, bands: Array
+    ) -> tuple[Indices, tuple[Array, Signs, Array, Indices, Array] | None]:
+        """This share of the neurons, followed by the kernel: weights, patterns, times reached, statuses and events."""
         kinks = self.decisions.kinks
+        theta, signs, bands = theta[share], signs[share], bands[share]
         reached, status = np.zeros(len(theta)), np.zeros(len(theta), dtype=np.intp)
         events = np.empty((MOST_EVENTS + 4 * len(theta), 6))
         count = follow_free(
             theta, signs, bands, self.pulls, self.h, self.end, kinks.x, kinks.line, kinks.lengths, kinks.normals,
             kinks.jump_rows, kinks.alpha, self.problem.l2, self.train, reached, status, events,
         )  # fmt: skip
-        return None if count < 0 else (theta, signs, reached, status, events[:count])
+        return share, None if count < 0 else (theta, signs, reached, status, events[:count])
 
     def _deciding(self, h: int, theta: Array, signs: Signs, u: float, band: float) -> tuple[Array, Signs] | None:
         """One neuron from u to the end, through holds and the origin; None if that does not end."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from copy import copy
-from itertools import pairwise
 
 import numpy as np
 
 from ...arrays import Array, Mask
 from ...problem import Problem
 from ..state import unflatten
-from ..threads import THREAD_WORK, threads, workers
+from ..threads import in_shares, shares
 from . import aligned_neurons
 from .two_layer_kernels import INPUT_TILE, NEURON_TILE, drive_of_rows, padded, velocity_of_drive
 from .weight_decay import add_decay
@@ -43,7 +42,6 @@ class TwoLayerField:
         self.rows, self.labels, self.mirror_labels, self.mirrored = _folded(problem)
         self.lengths = np.linalg.norm(self.rows, axis=0)
         self.zero = _at_zero(problem, self.labels, self.mirror_labels, self.mirrored)
-        self.threaded = True
         self._last_split: aligned_neurons.Split | None = None
         self._split_age = LOOK_AGAIN
 
@@ -61,16 +59,13 @@ class TwoLayerField:
 
     def losses(self, states: Array) -> Array:
         states, found = np.ascontiguousarray(states), np.full(len(states), np.nan)
-        shares = self._shares(len(states) * self.rows.shape[1] * states.shape[1])
-        jobs = [threads().submit(copy(self)._write_losses, states, k, shares, found) for k in range(1, shares)]
-        copy(self)._write_losses(states, 0, shares, found)
-        for job in jobs:
-            job.result()
+        work = states.size * self.rows.shape[1]
+        stride = shares(len(states), work)
+        in_shares(lambda first, _: copy(self)._write_losses(states, first, stride, found), stride, work)
         return found
 
     def _write_losses(self, states: Array, first: int, stride: int, found: Array) -> None:
-        """The loss of every stride-th state, in one thread."""
-        self.threaded = False
+        """The loss of every stride-th state."""
         if self.size * len(self.lengths) > aligned_neurons.WORK:
             aligned_neurons.cheap_losses(
                 states, self.shapes[0][1], self.rows, self.lengths, self.labels, self.mirror_labels, self.mirrored,
@@ -81,10 +76,6 @@ class TwoLayerField:
             if np.isnan(found[t]):
                 w, second = unflatten(states[t], self.shapes)
                 found[t] = self._drive(w, second[0], backward=False)[1]
-
-    def _shares(self, work: int) -> int:
-        """Among how many threads work of so many multiply-adds is shared."""
-        return min(workers(), self.rows.shape[1]) if self.threaded and work >= THREAD_WORK else 1
 
     def _drive(self, w: Array, a: Array, backward: bool) -> tuple[Array, float]:
         """P g_h for each neuron (neurons, inputs), and the mean loss."""
@@ -106,11 +97,8 @@ class TwoLayerField:
             )  # fmt: skip
             return drive, summed
 
-        cuts = np.linspace(0, count, self._shares(count * padded_w.size) + 1).astype(int)
-        jobs = [threads().submit(share, int(lo), int(hi)) for lo, hi in pairwise(cuts[1:])]
-        drive, summed = share(0, int(cuts[1]))
-        for job in jobs:
-            more, part = job.result()
+        (drive, summed), *others = in_shares(share, count, count * padded_w.size)
+        for more, part in others:
             drive += more
             summed += part
         return drive[:neurons, :inputs], summed / self.problem.data.samples

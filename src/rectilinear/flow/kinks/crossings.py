@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from functools import partial
 
 import numba
 import numpy as np
@@ -12,10 +12,9 @@ from ..collocation import first_root
 from ..fast_math import FAST
 from ..field.aligned_neurons import Split, Sums, sums_of_split
 from ..field.two_layer_kernels import BLOCK, INPUT_TILE
-from ..threads import threads, workers
+from ..threads import in_shares
 
 FEW_NEURONS = 1_000  # up to here every node of the step is looked at, beyond every other one
-MANY_NEURONS = 20_000  # beyond, threads share them
 
 
 @numba.njit(cache=True, nogil=True)
@@ -80,17 +79,8 @@ def all_crossings(
     heights: Array, of_neuron: Indices, first: Indices, counts: Indices, mix: Array, signs: Signs, bands: Array
 ) -> tuple[Array, Indices, Indices]:
     """`crossings` of all neurons, shared among threads where they are many."""
-    total = len(signs)
-    shares = workers() if total > MANY_NEURONS else 1
-    cuts = np.linspace(0, total, shares + 1).astype(int)
-    jobs = [
-        threads().submit(crossings, heights, of_neuron, first, counts, mix, signs, bands, int(lo), int(hi))
-        for lo, hi in pairwise(cuts[1:])
-    ]
-    parts = [
-        crossings(heights, of_neuron, first, counts, mix, signs, bands, 0, int(cuts[1])),
-        *(job.result() for job in jobs),
-    ]
+    kernel = partial(crossings, heights, of_neuron, first, counts, mix, signs, bands)
+    parts = in_shares(kernel, len(signs), signs.size * len(heights) * mix.shape[1])
     times, neurons, lines = (np.concatenate(column) for column in zip(*parts, strict=True))
     return times, neurons, lines
 

@@ -8,7 +8,7 @@ from ...arrays import Array, Indices, Signs
 from ...errors import FlowError
 from ...events import Events, Kind
 from ...problem import Problem
-from ..state import Start
+from ..state import Start, neurons_of
 from .contact import resolve
 from .geometry import Kinks
 from .origin import AT_ORIGIN, exit_from_origin
@@ -144,7 +144,7 @@ class Decisions:
 
 def first_start(problem: Problem, decisions: Decisions) -> Start:
     """The problem's own start, with neurons on kinks decided."""
-    theta = np.concatenate([problem.weights[0], problem.weights[1].T], axis=1)
+    theta = neurons_of(problem.weights)
     pull = decisions.kinks.pulls(theta)
     size = float(np.abs(problem.y).max() * np.abs(problem.x).max())
     if size > 0.0 and not 1.0 / LARGEST_PRODUCT < size < LARGEST_PRODUCT:

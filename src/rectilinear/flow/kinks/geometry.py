@@ -7,8 +7,7 @@ Held on lines N, the neuron moves with g_below + sum_l lambda_l D_l n_l, lambda_
 
 from __future__ import annotations
 
-from functools import cached_property
-from itertools import pairwise
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from ...dataset import find_lines
 from ...problem import Problem
 from ..field.aligned_neurons import find_split
 from ..field.two_layer_kernels import INPUT_TILE, padded
-from ..threads import THREAD_WORK, threads, workers
+from ..threads import in_shares
 from .crossings import look_at_lines, look_at_split, next_catch
 
 MOST_REMEMBERED = 2**28  # bytes of samples as seen by patterns met before
@@ -68,13 +67,7 @@ class Kinks:
 
     def _look_at_all(self, theta: Array, signs: Signs) -> tuple[Array, Array, Indices]:
         """`look_at_lines` of all neurons, shared among threads where they are many."""
-        shares = workers() if theta.size * len(self) > THREAD_WORK else 1
-        cuts = np.linspace(0, len(theta), shares + 1).astype(int)
-        jobs = [
-            threads().submit(look_at_lines, theta, self._turned_normals, signs, int(lo), int(hi))
-            for lo, hi in pairwise(cuts[1:])
-        ]
-        parts = [look_at_lines(theta, self._turned_normals, signs, 0, int(cuts[1])), *(job.result() for job in jobs)]
+        parts = in_shares(partial(look_at_lines, theta, self._turned_normals, signs), len(theta), theta.size * len(self))
         odd, even = (np.sum([part[k] for part in parts], axis=0) for k in range(2))
         return odd, even, np.concatenate([part[2] for part in parts])
 
