@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import subprocess
 import sys
 from dataclasses import replace
 
@@ -317,7 +318,7 @@ class Terminal:
 
 @pytest.mark.parametrize(("patience", "shown"), [(0.0, True), (1e9, False)])
 def test_the_bar_appears_when_patience_ends(monkeypatch, patience, shown):
-    monkeypatch.setattr("rectilinear.cli.progress.PATIENCE", patience)
+    monkeypatch.setattr("rectilinear.progress.PATIENCE", patience)
     monkeypatch.setattr(sys, "stderr", Terminal())
     monkeypatch.setenv("TERM", "xterm")
     with cli.ProgressBar(shown=True) as bar:
@@ -328,11 +329,53 @@ def test_the_bar_appears_when_patience_ends(monkeypatch, patience, shown):
 
 
 def test_the_bar_stays_away_when_unwanted_or_without_a_terminal(monkeypatch, capsys):
-    monkeypatch.setattr("rectilinear.cli.progress.PATIENCE", 0.0)
+    monkeypatch.setattr("rectilinear.progress.PATIENCE", 0.0)
     with cli.ProgressBar(shown=True) as bar:  # stderr is captured here, so it is no terminal
         bar(0.5, "t = 6")
-    assert capsys.readouterr().err == ""
+    assert capsys.readouterr().err == ""  # nothing to say so soon
     monkeypatch.setattr(sys, "stderr", Terminal())
     with cli.ProgressBar(shown=False) as bar:
         bar(0.5, "t = 6")
     assert sys.stderr.text == ""
+
+
+def test_progress_is_told_in_lines_where_output_is_piped(monkeypatch, capsys):
+    monkeypatch.setattr("rectilinear.progress.PATIENCE", 0.0)
+    monkeypatch.setattr("rectilinear.progress.SPEAKS_EVERY", 0.0)
+    with cli.ProgressBar() as bar:
+        bar(0.0, "t = 0")
+        bar(0.5, "t = 6")
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.endswith("no estimate yet: t = 0")
+    assert second.startswith("50 % after ")
+    assert second.endswith(" s left: t = 6")
+
+
+def test_python_shows_progress_where_asked_to(monkeypatch, capsys):
+    for name in ("progress.PATIENCE", "progress.SPEAKS_EVERY", "flow.budgets.REPORT_EVERY"):
+        monkeypatch.setattr(f"rectilinear.{name}", 0.0)
+    rl.descend(small_problem(0.0), 0.1, 3, progress=True)
+    assert "t" in capsys.readouterr().err
+    rl.descend(small_problem(0.0), 0.1, 3, progress=False)
+    assert capsys.readouterr().err == ""
+
+
+def test_compilation_is_announced_once(tmp_path):
+    """In a process of its own, with a cache that is empty: the kernel of a single network output is compiled anew."""
+    code = (
+        "import numba, rectilinear.progress as p\n"
+        "p._announce_compilation(); p._announce_compilation()\n"
+        "def kernel(x): return x + 1\n"
+        "kernel.__module__ = 'rectilinear.flow'\n"
+        "numba.njit(kernel)(1); numba.njit(kernel)(1.0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == "rectilinear: compiling kernels, once after an install (up to a minute) ...\n"
+
+
+def test_kernels_are_compiled_ahead(call, monkeypatch):
+    asked = []
+    monkeypatch.setattr("rectilinear.reproduce.kernels.compile_kernels", lambda: asked.append(True))
+    assert call("compile").stdout == "all kernels are compiled and kept for later runs\n"
+    assert call("compile", "--quiet").stdout == ""
+    assert asked == [True, True]

@@ -114,7 +114,7 @@ class TestRefusals:
         with pytest.raises(rl.InputError, match="force=True needs theorem="):
             predict(aligned_problem(), TIMES, force=True)
 
-    @pytest.mark.parametrize("times", [[np.inf, 1.0], [1.0, np.nan], [-1.0, np.inf], [np.inf, np.inf], [-np.inf]])
+    @pytest.mark.parametrize("times", [[np.inf, 1.0], [-1.0, np.inf], [np.inf, np.inf], [-np.inf]])
     def test_infinity_may_only_come_last(self, times):
         with pytest.raises(rl.InputError, match="times must be not negative and strictly rising"):
             predict(aligned_problem(), times)

@@ -71,3 +71,74 @@ def test_what_does_not_fit_together_is_refused(change, sentence):
 
 def test_any_labels_do_for_the_square_loss():
     assert rl.Problem(rl.Dataset(DATA.x, [0.0, 7.0, -2.5]), NET, WEIGHTS).y.tolist() == [0.0, 7.0, -2.5]
+
+
+MISTAKES = {
+    "diagnose data": (
+        lambda data, net: rl.diagnose(data),
+        "diagnose takes a Problem (data, network, weights, loss), found Dataset; "
+        "make one, e.g. Problem(data, Network(data.inputs, widths=(100,))).",
+    ),
+    "simulate data": (
+        lambda data, net: rl.simulate(data, [0.0, 1.0]),
+        "simulate takes a Problem (data, network, weights, loss), found Dataset; "
+        "make one, e.g. Problem(data, Network(data.inputs, widths=(100,))).",
+    ),
+    "a tuple for data": (
+        lambda data, net: rl.Problem((data.x, data.y), net),
+        "a Problem takes a Dataset and a Network, in this order, found tuple and Network; "
+        "write Problem(Dataset(x, y), Network(inputs, widths)).",
+    ),
+    "the wrong order": (
+        lambda data, net: rl.Problem(net, data),
+        "a Problem takes a Dataset and a Network, in this order, found Network and Dataset; "
+        "write Problem(Dataset(x, y), Network(inputs, widths)).",
+    ),
+    "a word for a slope": (
+        lambda data, net: rl.Network(2, (3,), alpha="relu"),
+        "alpha must lie in [0, 1] (0 is ReLU, 1 is linear), found 'relu'.",
+    ),
+    "far too wide": (
+        lambda data, net: rl.Network(2, (10**12,)),
+        "a network must have 1e+09 weights at most, to fit in memory, found 3e+12.",
+    ),
+    "an unknown loss": (
+        lambda data, net: rl.Problem(data, net, loss="mse"),
+        "loss must be one of square, logistic, exponential, found 'mse'; did you mean 'square'?",
+    ),
+    "an unknown theorem": (
+        lambda data, net: rl.predict(rl.Problem(data, net), [1.0], theorem="two_neuron"),
+        f"theorem must be one of {', '.join(rl.theorems.THEOREMS)}, found 'two_neuron'; did you mean 'two_neurons'?",
+    ),
+    "a time for a position": (
+        lambda data, net: rl.descend(rl.Problem(data, net), 0.1, 3).weights_at(2.5),
+        "weights_at takes the position of a saved time, from 0 to 3, found 2.5; "
+        "the one nearest to a time t is np.abs(run.times - t).argmin().",
+    ),
+    "nan for a time": (
+        lambda data, net: rl.simulate(rl.Problem(data, net), [0.0, np.nan]),
+        "times must be numbers, found nan at position 1; drop it.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "sentence"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_common_mistakes_get_a_sentence(call, sentence):
+    with pytest.raises(rl.InputError) as refusal:
+        call(rl.datasets.six_points(), rl.Network(2, (3,)))
+    assert str(refusal.value) == sentence
+
+
+def test_weights_have_a_documented_default():
+    net = rl.Network(2, (3,))
+    problem = rl.Problem(rl.datasets.six_points(), net)
+    for one, other in zip(problem.weights, net.init(scale=1e-3, seed=0), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_only_public_names_are_listed():
+    assert {"reproduce", "studies", "simulate"} <= set(dir(rl))
+    assert not {"annotations", "tables", "version", "starts"} & set(dir(rl))
+    assert rl.studies.MAKERS
+    with pytest.raises(AttributeError, match=r"^module 'rectilinear' has no attribute 'banana'$"):
+        rl.banana  # noqa: B018

@@ -6,7 +6,9 @@ apply, and simulated by the flow; both give Trajectories, which are measured, co
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.metadata import version
+from typing import Any
 
 from . import conditions, datasets, measures, plots, report, theorems
 from .compare import Comparison, compare
@@ -66,3 +68,15 @@ __all__ = [
     "theorems",
     "to_torch",
 ]
+
+_ON_DEMAND = ("reproduce", "studies")  # rooms that a session rarely needs
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ON_DEMAND:
+        return import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_ON_DEMAND, "__version__"])

@@ -21,7 +21,7 @@ class Kind(IntEnum):
     ORIGIN = 4  # its incoming weights passed through zero and it left on the other side
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Events:
     """Events in order of time, each with its certificate, as arrays of equal length.
 
@@ -87,6 +87,9 @@ class Events:
         for (h, line), since in open_since.items():
             stretches[h].append((since, float("inf"), line))
         return stretches
+
+    def __repr__(self) -> str:
+        return f"Events: {self}"
 
     def __str__(self) -> str:
         if not len(self):

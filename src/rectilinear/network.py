@@ -20,6 +20,8 @@ from .losses import Loss
 
 Weights = tuple[Array, ...]
 
+MOST_WEIGHTS = 10**9  # 8 GB
+
 
 @dataclass(frozen=True)
 class Network:
@@ -51,8 +53,10 @@ class Network:
                 raise InputError(f"{name} must be a positive whole number, found {size!r}.")
         if not widths:
             raise InputError("widths must name at least one hidden layer, found none; for a linear network use alpha=1.")
-        if not 0.0 <= self.alpha <= 1.0:
-            raise InputError(f"alpha must lie in [0, 1] (0 is ReLU, 1 is linear), found {self.alpha}.")
+        if not isinstance(self.alpha, (int, float, np.number)) or not 0.0 <= self.alpha <= 1.0:
+            raise InputError(f"alpha must lie in [0, 1] (0 is ReLU, 1 is linear), found {self.alpha!r}.")
+        if (size := sum(out * into for out, into in self.shapes)) > MOST_WEIGHTS:
+            raise InputError(f"a network must have {MOST_WEIGHTS:.0e} weights at most, to fit in memory, found {size:.3g}.")
         trainable = (True,) * self.layers if self.trainable is None else tuple(bool(t) for t in self.trainable)
         if len(trainable) != self.layers or not any(trainable):
             raise InputError(

@@ -19,6 +19,8 @@ from .network import Network, Weights
 class Problem:
     """Train `network` on `data` from `weights` by gradient flow on L = <l(y, f)> + (l2/2)|W|^2, time unit tau = 1.
 
+    Without `weights` it starts from `network.init(scale=1e-3, seed=0)`: small Gaussian ones, each layer of norm about 0.001.
+
     >>> import rectilinear as rl
     >>> data = rl.Dataset([[1.0, 0.0], [0.0, 1.0]], [1.0, -1.0])
     >>> net = rl.Network(inputs=2, widths=(8,))
@@ -37,11 +39,17 @@ class Problem:
         self,
         data: Dataset,
         network: Network,
-        weights: tuple[ArrayLike, ...],
+        weights: tuple[ArrayLike, ...] | None = None,
         loss: str | Loss = "square",
         l2: float = 0.0,
     ) -> None:
         loss = named_loss(loss)
+        if not isinstance(data, Dataset) or not isinstance(network, Network):
+            found = f"{type(data).__name__} and {type(network).__name__}"
+            raise InputError(
+                f"a Problem takes a Dataset and a Network, in this order, found {found}; "
+                "write Problem(Dataset(x, y), Network(inputs, widths))."
+            )
         if data.inputs != network.inputs:
             raise InputError(
                 f"the network must have as many inputs as the data, found {network.inputs} and {data.inputs}; "
@@ -57,7 +65,7 @@ class Problem:
             )
         object.__setattr__(self, "data", data)
         object.__setattr__(self, "network", network)
-        object.__setattr__(self, "weights", network.check_weights(weights))
+        object.__setattr__(self, "weights", network.check_weights(_default_start(network) if weights is None else weights))
         object.__setattr__(self, "loss", loss)
         object.__setattr__(self, "l2", float(l2))
 
@@ -96,3 +104,19 @@ class Problem:
     def __repr__(self) -> str:
         l2 = f", l2 {self.l2:g}" if self.l2 else ""
         return f"Problem: {self.network} on {self.data.name} ({self.data.samples} samples), {self.loss} loss{l2}"
+
+
+DEFAULT_SCALE = 1e-3  # small enough for neurons to align before the loss falls
+
+
+def _default_start(network: Network) -> Weights:
+    return network.init(DEFAULT_SCALE, seed=0)
+
+
+def require_problem(caller: str, problem: object) -> None:
+    """Refuse anything but a Problem with a sentence that says how to make one."""
+    if not isinstance(problem, Problem):
+        raise InputError(
+            f"{caller} takes a Problem (data, network, weights, loss), found {type(problem).__name__}; "
+            "make one, e.g. Problem(data, Network(data.inputs, widths=(100,)))."
+        )

@@ -50,7 +50,7 @@ class Status(Enum):
     PREDICTED = "given by a theorem"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Audit:
     """What the flow must conserve, measured on the run itself.
 
@@ -68,6 +68,9 @@ class Audit:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Audit:
         return cls(values["balance_drift"], number_from(values["loss_rise"]), values["energy_residual"])
+
+    def __repr__(self) -> str:
+        return f"Audit: {self}"
 
     def __str__(self) -> str:
         drift = "-" if self.balance_drift is None else f"{self.balance_drift:.1e}"
@@ -104,7 +107,12 @@ class Trajectory:
         return len(self.times)
 
     def weights_at(self, k: int) -> Weights:
-        """All layers at the k-th saved time."""
+        """All layers at the k-th saved time, counted from 0; `times[k]` is the time."""
+        if not isinstance(k, (int, np.integer)) or not -len(self) <= k < len(self):
+            raise InputError(
+                f"weights_at takes the position of a saved time, from 0 to {len(self) - 1}, found {k!r}; "
+                "the one nearest to a time t is np.abs(run.times - t).argmin()."
+            )
         return tuple(layer[k] for layer in self.weights)
 
     @property
@@ -296,6 +304,8 @@ def check_times(times: ArrayLike, allow_infinity: bool = False) -> Array:
         raise InputError(f"times must be numbers ({error}).") from error
     if array.ndim != 1 or array.size == 0:
         raise InputError(f"times must be a non-empty list of numbers, found shape {array.shape}.")
+    if np.isnan(array).any():
+        raise InputError(f"times must be numbers, found nan at position {int(np.isnan(array).argmax())}; drop it.")
     finite = np.isfinite(array[:-1] if allow_infinity and array[-1] == np.inf else array).all()
     if not finite or array[0] < 0 or not (array[:-1] < array[1:]).all():
         raise InputError(

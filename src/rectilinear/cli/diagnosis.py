@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from ..errors import FileError
+from ..progress import ProgressBar
 from .group import main
 from .problems import PROBLEM_OPTIONS, problem_from, taking
-from .progress import ProgressBar
 from .runs import EXIT_CODES
 
 

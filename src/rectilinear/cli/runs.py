@@ -16,10 +16,10 @@ from ..errors import FileError, InputError
 from ..flow import descend, simulate
 from ..long_trajectory import LongTrajectory
 from ..problem import Problem
+from ..progress import ProgressBar, Report
 from ..trajectory import Status, Trajectory
 from .group import main
 from .problems import PROBLEM_OPTIONS, problem_from, taking
-from .progress import ProgressBar, Report
 
 CONVERGES = "converges"  # what --until says to go on until the direction does
 KEPT_POINTS = 200  # states that gradient descent keeps unless told otherwise

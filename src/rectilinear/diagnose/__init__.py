@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from .. import conditions
 from ..conditions import Finding, budget
-from ..problem import Problem
+from ..problem import Problem, require_problem
+from ..progress import Wanted, reporter, shows_progress
 from ..theorems import THEOREMS
 from .advice import suggestions_for, warnings_for
 from .diagnosis import (
@@ -54,17 +54,19 @@ ON_START = ("small_start", "rank_one_start", "balanced_start")
 FINDINGS = (*ON_DATA[:-1], *ON_START, ON_DATA[-1])  # in the order they are shown
 
 
+@shows_progress
 def diagnose(
     problem: Problem,
     verify: bool = False,
     max_seconds: float | None = None,
     seed: int = 0,
-    progress: Callable[[float, str], None] | None = None,
+    progress: Wanted = None,
 ) -> Diagnosis:
     """Which hypotheses hold and by how much they fail, which theorems apply, what they foretell, and what to do.
 
     `verify` also simulates the problem, for `max_seconds` at most, and puts prediction and truth side by side. `seed` draws
-    the random signs behind the p-values. `progress(fraction, note)` is called between the steps.
+    the random signs behind the p-values. `progress=True` shows a bar; a function `progress(fraction, note)` is called
+    between the steps.
 
     >>> import rectilinear as rl
     >>> net = rl.Network(inputs=2, widths=(100,))
@@ -76,7 +78,8 @@ def diagnose(
     >>> round(found.outlook.plateau.height, 3)
     0.443
     """
-    told = progress or (lambda fraction, note: None)
+    require_problem("diagnose", problem)
+    told = reporter(progress) or (lambda fraction, note: None)
     told(0.0, "hypotheses")
     findings = _findings(problem)
     symmetry = symmetry_of(problem, seed, lambda share, note: told(0.15 + 0.25 * share, note))

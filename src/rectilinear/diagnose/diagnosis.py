@@ -15,7 +15,7 @@ from ..prediction import Prediction
 from ..problem import Problem
 from ..theorems.theorem import Theorem
 from ..trajectory import Trajectory
-from .card import card
+from .card import card, outlook_sentence
 from .plain import plain
 
 
@@ -116,7 +116,7 @@ class PlateauForecast:
         return self.ends - self.begins
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Outlook:
     """What happens next, as far as a theorem says; what none says is None.
 
@@ -134,6 +134,9 @@ class Outlook:
     plateau: PlateauForecast | None
     effective_rank: float | None
     mirrored: Prediction | None
+
+    def __repr__(self) -> str:
+        return f"Outlook: {outlook_sentence(self)}"
 
 
 @dataclass(frozen=True)

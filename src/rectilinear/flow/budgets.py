@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
 from ..errors import InputError
+from ..progress import Wanted, reporter
 from ..trajectory import Status
-
-Progress = Callable[[float, str], None]
 
 REPORT_EVERY = 0.1  # seconds between two calls of the progress function
 
@@ -18,11 +16,11 @@ REPORT_EVERY = 0.1  # seconds between two calls of the progress function
 class Watch:
     """Counts steps and seconds against their budgets and tells how far the run is."""
 
-    def __init__(self, max_steps: int | None, max_seconds: float | None, progress: Progress | None) -> None:
+    def __init__(self, max_steps: int | None, max_seconds: float | None, progress: Wanted) -> None:
         for name, budget in (("max_steps", max_steps), ("max_seconds", max_seconds)):
             if budget is not None and not budget > 0:
                 raise InputError(f"{name} must be positive, or None for no limit, found {budget!r}.")
-        self.max_steps, self.max_seconds, self.progress = max_steps, max_seconds, progress
+        self.max_steps, self.max_seconds, self.progress = max_steps, max_seconds, reporter(progress)
         self.began = self.reported = time.perf_counter()
         self.steps = 0
 

@@ -7,14 +7,16 @@ import time
 import numpy as np
 
 from ..errors import InputError
-from ..problem import Problem
+from ..problem import Problem, require_problem
+from ..progress import Wanted, shows_progress
 from ..trajectory import Status, Trajectory
 from .audit import audit_run
-from .budgets import Progress, Watch, provenance
+from .budgets import Watch, provenance
 from .field import make_field
 from .state import flatten, unflatten
 
 
+@shows_progress
 def descend(
     problem: Problem,
     learning_rate: float,
@@ -22,7 +24,7 @@ def descend(
     record_every: int = 1,
     *,
     max_seconds: float | None = None,
-    progress: Progress | None = None,
+    progress: Wanted = None,
 ) -> Trajectory:
     """W <- W - learning_rate grad L, `steps` times; weights are kept every `record_every` steps, at times learning_rate * step.
 
@@ -33,6 +35,7 @@ def descend(
     >>> run.times.tolist()
     [0.0, 10.0, 20.0, 30.0, 40.0, 50.0]
     """
+    require_problem("descend", problem)
     if not np.isfinite(learning_rate) or learning_rate <= 0:
         raise InputError(f"learning_rate must be a positive number, found {learning_rate!r}.")
     for name, value in (("steps", steps), ("record_every", record_every)):

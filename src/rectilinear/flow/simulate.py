@@ -5,9 +5,10 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from ..errors import InputError
-from ..problem import Problem
+from ..problem import Problem, require_problem
+from ..progress import Wanted, shows_progress
 from ..trajectory import Trajectory, check_times
-from .budgets import Progress, Watch, provenance
+from .budgets import Watch, provenance
 from .choose import METHODS, Phases, default_rtol
 from .field import make_field
 from .long_run import simulate_long
@@ -16,6 +17,7 @@ from .run import Record, StopRules, drive
 TIGHTEST, LOOSEST = 1e-13, 1e-2
 
 
+@shows_progress
 def simulate(
     problem: Problem,
     times: ArrayLike | None = None,
@@ -30,13 +32,13 @@ def simulate(
     max_seconds: float | None = None,
     stop_gradient: float = 0.0,
     stop_loss: float = 0.0,
-    progress: Progress | None = None,
+    progress: Wanted = None,
 ) -> Trajectory:
     """Solve dW/dt = -grad L from the problem's weights and return the run at `times` (t = 0 is the start).
 
     The run ends early, with what there is and the reason, when |grad L| < `stop_gradient`, the loss < `stop_loss`, a budget of
     steps or seconds is used up, or the user interrupts; the state at that moment is then the last one kept.
-    `progress(fraction, note)` is called ten times a second.
+    `progress=True` shows a bar; a function `progress(fraction, note)` is called ten times a second.
 
     `method` is "kinks" (every kink located and decided), "smooth" (explicit steps; sliding is followed exactly in two layers) or
     "auto": kinks up to 150 samples, and for three layers and more up to 1000 preactivations. In two layers either is preceded by
@@ -60,6 +62,7 @@ def simulate(
     >>> far.log_loss.round(1).tolist()
     [-4.6, -230270.3]
     """
+    require_problem("simulate", problem)
     if rtol is None:
         rtol = default_rtol(problem, method)
     if not TIGHTEST <= rtol <= LOOSEST:

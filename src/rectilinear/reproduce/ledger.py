@@ -16,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ..errors import FileError, InputError
+from ..errors import FileError, InputError, did_you_mean
 from ..jsonable import json_text
 from ..whole_files import whole_file
 from .claim import Claim, Evidence, Measurement, Verdict
@@ -161,7 +161,9 @@ def _silent(entry: Entry | None, claim: Claim, done: int, of: int) -> None:
 def _chosen(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
     known = [claim.name for claim in claims]
     if unknown := [name for name in names if name not in known]:
-        raise InputError(f"names must be among {', '.join(known)}, found {', '.join(unknown)}.")
+        raise InputError(
+            f"names must be among {', '.join(known)}, found {', '.join(unknown)}{did_you_mean(unknown[0], known)}"
+        )
     return [claim for claim in claims if not names or claim.name in names]
 
 

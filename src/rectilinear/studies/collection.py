@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import FileError, InputError
+from ..errors import FileError, InputError, did_you_mean
 from ..jsonable import json_text
 from ..report import document, figure, tag
 from .correlation import correlation_path
@@ -47,7 +47,9 @@ def run_studies(names: Sequence[str], out: Path, makers: Mapping[str, Callable[[
     A study NAME gives NAME.png, NAME.pdf, NAME.nc and NAME.json; studies.html shows all that `out` holds.
     """
     if unknown := [name for name in names if name not in makers]:
-        raise InputError(f"names must be among {', '.join(makers)}, found {', '.join(unknown)}.")
+        raise InputError(
+            f"names must be among {', '.join(makers)}, found {', '.join(unknown)}{did_you_mean(unknown[0], makers)}"
+        )
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

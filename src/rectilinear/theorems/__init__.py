@@ -5,9 +5,9 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from ..arrays import Array
-from ..errors import HypothesisError, InputError
+from ..errors import HypothesisError, InputError, did_you_mean
 from ..prediction import Prediction
-from ..problem import Problem
+from ..problem import Problem, require_problem
 from ..trajectory import check_times
 from .deep_flow import DEEP_REDUCTION
 from .early import EARLY_PHASE
@@ -45,7 +45,7 @@ __all__ = ["THEOREMS", "Solution", "Theorem", "named_theorem", "predict"]
 def named_theorem(name: str) -> Theorem:
     """The theorem of that name, or a sentence that lists the names there are."""
     if name not in THEOREMS:
-        raise InputError(f"theorem must be one of {', '.join(THEOREMS)}, found {name!r}.")
+        raise InputError(f"theorem must be one of {', '.join(THEOREMS)}, found {name!r}{did_you_mean(name, THEOREMS)}")
     return THEOREMS[name]
 
 
@@ -65,6 +65,7 @@ def predict(problem: Problem, times: ArrayLike, theorem: str | None = None, forc
     >>> bool(np.allclose(told.linear_map[-1], best))
     True
     """
+    require_problem("predict", problem)
     instants = check_times(times, allow_infinity=True)
     if theorem is not None:
         return named_theorem(theorem).predict(problem, instants, force)

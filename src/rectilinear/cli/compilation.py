@@ -1,0 +1,18 @@
+"""`rectilinear compile`: compile the kernels ahead of the first run."""
+
+from __future__ import annotations
+
+import click
+
+from .group import main
+
+
+@main.command("compile")
+@click.option("--quiet", is_flag=True, help="Print nothing.")
+def compile_command(quiet: bool) -> None:
+    """Compile all kernels now, so that no later run has to wait for them; a matter of seconds if they are there already."""
+    from ..reproduce.kernels import compile_kernels
+
+    compile_kernels()
+    if not quiet:
+        click.echo("all kernels are compiled and kept for later runs")

@@ -1,0 +1,116 @@
+"""Progress of whatever takes longer than a moment: a bar on a terminal, a line now and then where output is piped."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from functools import cache, wraps
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    import rich.progress
+
+Report = Callable[[float, str], None]
+Wanted = Report | bool | None  # what callers may say: a function of their own, True for a bar, or nothing
+
+PATIENCE = 2.0  # seconds after which a run shows its bar
+SPEAKS_EVERY = 10.0  # seconds between two lines where there is no terminal
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+class ProgressBar:
+    """A bar with the remaining time on stderr, from the third second on; lines of text where stderr is not a terminal."""
+
+    def __init__(self, shown: bool = True) -> None:
+        self._shown = shown
+        self._began = self._spoke = time.monotonic()
+        self._bar: rich.progress.Progress | None = None
+
+    def __call__(self, fraction: float, note: str) -> None:
+        now = time.monotonic()
+        if not self._shown or now - self._began < PATIENCE:
+            return
+        if not sys.stderr.isatty():
+            self._speak(now, fraction, note)
+            return
+        if self._bar is None:
+            self._bar = self._started()
+        self._bar.update(self._bar.task_ids[0], completed=fraction, description=note)
+
+    def _speak(self, now: float, fraction: float, note: str) -> None:
+        if now - self._spoke < SPEAKS_EVERY:
+            return
+        self._spoke = now
+        left = (now - self._began) * (1.0 - fraction) / fraction if fraction > 0 else float("inf")
+        remaining = f"about {left:.0f} s left" if left < 1e6 else "no estimate yet"
+        sys.stderr.write(f"{100 * fraction:.0f} % after {now - self._began:.0f} s, {remaining}: {note}\n")
+        sys.stderr.flush()
+
+    def _started(self) -> rich.progress.Progress:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+        columns = (
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left:"),
+            TimeRemainingColumn(),
+            TextColumn("{task.description}"),
+        )
+        bar = Progress(*columns, console=Console(stderr=True), transient=True)
+        bar.add_task("", total=1.0)
+        bar.start()
+        return bar
+
+    def __enter__(self) -> ProgressBar:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def shows_progress(run: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Let `run(..., progress=...)` take True for a bar, and say so once if its kernels must be compiled first."""
+
+    @wraps(run)
+    def shown(*args: Arguments.args, **options: Arguments.kwargs) -> Result:
+        _announce_compilation()
+        if options.get("progress") is not True:
+            return run(*args, **options)
+        with ProgressBar() as bar:
+            told: dict[str, Any] = {**options, "progress": bar}
+            return run(*args, **told)
+
+    return shown
+
+
+def reporter(progress: Wanted) -> Report | None:
+    """What to call with (fraction, note), if anything."""
+    return progress if callable(progress) else None
+
+
+@cache
+def _announce_compilation() -> None:
+    """Say on stderr, at the first kernel that is not kept from an earlier run, why nothing seems to happen."""
+    from numba.core import event
+
+    class Announcer(event.Listener):
+        said = False
+
+        def on_start(self, event: Any) -> None:
+            ours = event.data["dispatcher"].py_func.__module__.startswith(__package__)
+            if ours and not Announcer.said:
+                Announcer.said = True
+                sys.stderr.write("rectilinear: compiling kernels, once after an install (up to a minute) ...\n")
+                sys.stderr.flush()
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    event.register("numba:compile", Announcer())  # type: ignore[no-untyped-call]
