@@ -62,16 +62,26 @@ class EarlyPhase:
         return self.end.t
 
     def _negligible(self, theta: Array) -> bool:
-        """Whether |f(x)| <= |x| sum_h |a_h| |w_h| is below the limit on all samples."""
-        return bool(self.reach.max() * (np.abs(theta[:, -1]) @ np.linalg.norm(theta[:, :-1], axis=1)) <= self.limit)
+        """Whether the outputs are below the limit on all samples."""
+        return self._outputs(theta) <= self.limit
+
+    def _outputs(self, theta: Array) -> float:
+        """The bound |f(x)| <= |x| sum_h |a_h| |w_h| for the longest sample."""
+        return float(self.reach.max() * (np.abs(theta[:, -1]) @ np.linalg.norm(theta[:, :-1], axis=1)))
 
     def attempt(self, t_end: float) -> bool:
-        """Go as far as the outputs stay negligible; a step that goes too far is halved a few times, and then is the last."""
+        """Go as far as the outputs stay negligible; a step that goes too far is halved a few times, and then is the last.
+
+        Moves are exact, whatever their length: where outputs hardly grow, steps do.
+        """
         self.looks += 1
         length = min(self.step_size, t_end - self.t)
         noted = len(self.decisions.log)
         self._next = self._moved(length)
         if self._negligible(self._next.theta):
+            if self._outputs(self._next.theta) < np.exp(GROWTH) * self._outputs(self.end.theta):
+                self.step_size *= 2
+                self.halvings -= 1
             return True
         del self.decisions.log[noted:]
         self.step_size = length / 2

@@ -26,6 +26,7 @@ from ..state import Start, flatten, layers_of
 from ..steppers.radau import collocation_step
 from .light_neurons import KnownStep
 
+ROUNDED = 4 * np.finfo(float).eps  # of the terms of a sum: what rounding leaves of it
 BELOW = 1e-13  # how far past a kink, as a share of the neuron's size, counts as past
 SAFETY, SHRINK, GROW = 0.9, 0.2, 5.0
 WAKING = 1e-9  # how exactly, as a share of the step, the moment is found at which a neuron can leave w = 0
@@ -66,6 +67,7 @@ class KinkEngine:
         self.groups = Groups(self.kinks, start.theta, start.signs, decays=problem.l2 > 0.0)
         self.step_size = 0.0
         self.light_step = np.inf  # the step at which followed neurons would just be seen by the others
+        self.pull = self._pulls(self.groups.theta)
         self._prepare()
 
     def _pulls(self, theta: Array) -> Array:
@@ -82,6 +84,7 @@ class KinkEngine:
         if len(self.holds):
             self.watched_signs = np.concatenate([groups.patterns, self.holds.signs_a[:, None]], axis=1)
         self._guess: tuple[float, Array] | None = None
+        self.reaches = np.linalg.norm(groups.seen, axis=2)  # (groups, samples)
         resting = np.arange(len(groups.theta)) if groups.decays else np.flatnonzero(groups.of_neuron < 0)
         theta = groups.theta[resting]
         asleep = (groups.patterns[resting] == 0).all(axis=1) & ~theta[:, :-1].any(axis=1) & (theta[:, -1] != 0.0)
@@ -91,8 +94,9 @@ class KinkEngine:
 
     def attempt(self, t_end: float) -> bool:
         self.pending: Pending | None = None
+        self.left = t_end - self.t
         carried = self.groups.carried
-        if not len(carried):
+        if not len(carried) or self._at_rest():
             return self._nothing_moves(t_end)
         if self.step_size == 0.0:
             self.step_size = self._first_step()
@@ -104,11 +108,22 @@ class KinkEngine:
         self.step_size = max(h * growth, self.step_size if h < self.step_size else 0.0)
         return self._meet_kinks(h)
 
+    def _at_rest(self) -> bool:
+        """Whether rounding alone drives every group; the largest drive that rounding can make is kept as `noise`."""
+        groups, pull = self.groups, self.pull
+        sizes = np.abs(groups.carried[:, -1]) * np.linalg.norm(groups.carried[:, :-1], axis=1)
+        outputs = np.abs(self.problem.y) + sizes @ self.reaches[groups.group]
+        bends = 1.0 / len(pull) if self.problem.loss.name == "square" else np.abs(pull)  # bounds of dpull/df
+        noise = ROUNDED * (self.reaches @ (np.abs(pull) + bends * outputs))
+        self.noise = float(noise.max())
+        drives = np.linalg.norm(pull @ groups.seen, axis=1)
+        return bool(self.problem.l2 == 0.0 and (drives <= noise).all())
+
     def _nothing_moves(self, t_end: float) -> bool:
-        theta = self.groups.theta
+        theta = self.groups.neurons(self.groups.carried)
         self.h = t_end - self.t
         self.stages, self.energies = np.zeros((STAGES, *self.groups.carried.shape)), np.zeros(STAGES + 1)
-        self.pulls = np.repeat(self._pulls(theta)[None], STAGES + 1, axis=0)
+        self.pulls = np.repeat(self.pull[None], STAGES + 1, axis=0)
         self.objective = self.problem.data_loss(layers_of(theta))
         return True
 
@@ -124,8 +139,7 @@ class KinkEngine:
 
     def _first_step(self) -> float:
         """A hundredth of the time the fastest neuron needs to change by its own size."""
-        pull = self._pulls(self.groups.theta)
-        drive = np.linalg.norm(np.einsum("i,kid->kd", pull, self.groups.seen), axis=1).max() + self.problem.l2
+        drive = np.linalg.norm(self.pull @ self.groups.seen, axis=1).max() + self.problem.l2
         return 0.01 / max(float(drive), 1e-300)
 
     def _predicted(self, h: float) -> Array:
@@ -144,7 +158,7 @@ class KinkEngine:
         sizes = np.maximum(np.linalg.norm(groups.carried, axis=1), np.finfo(float).tiny)
         self.error, evaluations, self.objective, _ = collocation_step(
             groups.carried, groups.group, groups.seen, problem.y, problem.loss.code, problem.l2, self.train,
-            sizes, self.rtol, h, self.stages, self.energies, self.pulls,
+            sizes, self.rtol, self.noise, h, self.stages, self.energies, self.pulls,
         )  # fmt: skip
         self.evaluations += evaluations
         self.h = h
@@ -184,7 +198,8 @@ class KinkEngine:
         )
 
     def _first_release(self) -> tuple[float, Pending] | None:
-        found = self.holds.first_end(self.pulls, self._hold_band())
+        # a neuron that will not get past its kink before the run ends is not released
+        found = self.holds.first_end(self.pulls, self._hold_band(), BELOW / self.left)
         return None if found is None else (found[0], Pending(group=found[1], line=found[2], side=found[3]))
 
     def _first_waking(self) -> tuple[float, Pending] | None:
@@ -215,12 +230,24 @@ class KinkEngine:
                 self._stand_still()
                 return True
             return self._try(u * h, self._shortened(u * h))
-        length, last = u * h, (0.0, 0.0)
-        tolerance = self._hold_band() if pending.group >= 0 else BELOW * float(self.groups.sizes[pending.neuron])
+        tolerance = self._tolerance(pending)
+        if (self._event_row(pending)[0] <= tolerance and u == 0.0) or u * h <= 4e-16 * self.t:
+            self._stand_still()
+            return True
+        return self._land(u * h, h, pending, tolerance)
+
+    def _tolerance(self, pending: Pending) -> float:
+        """How far from zero an event's function may be at the event."""
+        return self._hold_band() if pending.group >= 0 else BELOW * float(self.groups.sizes[pending.neuron])
+
+    def _land(self, length: float, h: float, pending: Pending, tolerance: float) -> bool:
+        """Steps of nearly this length until one ends at the event.
+
+        The polynomial of a long step may dip below zero by its own error. A shorter step that does not get there is kept as it is, and
+        nothing is decided at its end.
+        """
+        before, after = (0.0, self._event_row(pending)[0]), (h, -np.inf)  # the event lies between these lengths
         for _ in range(LANDINGS):
-            if length <= 4e-16 * self.t or length <= 1e-15 * h:
-                self._stand_still()
-                return True
             if not self._try(length, self._shortened(length)):
                 self.pending = None
                 return False
@@ -228,14 +255,13 @@ class KinkEngine:
             row = self._event_row(pending)
             if abs(row[-1]) <= tolerance:
                 return True
-            if last[0] in (0.0, length):
-                slope = (row[-1] - basis_at(1.0 - 1e-4) @ row) / (1e-4 * length)
-            else:
-                slope = (row[-1] - last[1]) / (length - last[0])
-            if slope == 0.0:
-                return True
-            last = (length, row[-1])
-            length = float(np.clip(length - row[-1] / slope, 0.0, h))
+            slope = (row[-1] - basis_at(1.0 - 1e-4) @ row) / (1e-4 * length)
+            before, after = ((length, row[-1]), after) if row[-1] > 0.0 else (before, (length, row[-1]))
+            length -= row[-1] / slope if slope < 0.0 else np.inf
+            if not before[0] < length < after[0]:
+                length = 0.5 * (before[0] + after[0])
+        if row[-1] > tolerance:
+            self.pending = None
         return True
 
     def _shortened(self, length: float) -> Array:
@@ -327,6 +353,7 @@ class KinkEngine:
         self.groups.move(self.groups.carried + self.stages[-1])
         self.energy += self.h * float(WEIGHTS @ self.energies[1:])
         self.t += self.h
+        self.pull = self.pulls[-1]
         self._guess = (self.h, self.stages) if self.h > 0 else None
         if self.pending is not None:
             self._apply(self.pending)

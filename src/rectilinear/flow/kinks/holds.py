@@ -44,13 +44,16 @@ class Holds:
         hold = int(np.flatnonzero((self.group == group) & (self.line == line))[0])
         return np.asarray(self.rows[hold + (0 if side < 0 else len(self))])
 
-    def first_end(self, pulls: Array, band: float) -> tuple[float, int, int, int] | None:
-        """The first hold to end within a step with pulls (6, samples) at its nodes: time u, group, line and side it leaves to."""
+    def first_end(self, pulls: Array, band: float, slowest: float) -> tuple[float, int, int, int] | None:
+        """The first hold to end within a step with pulls (6, samples) at its nodes: time u, group, line and side it leaves to.
+
+        Values above -band are zero up to rounding; speeds below `slowest` (per outgoing weight) end no hold.
+        """
         if not len(self):
             return None
         values = np.ascontiguousarray((pulls @ self.rows.T).T)
         first, found = 2.0, -1
-        for k in np.flatnonzero(values.min(axis=1) < -band):
+        for k in np.flatnonzero(values.min(axis=1) < -max(band, slowest)):
             root = first_root(values[k], band, first)
             if root < first:
                 first, found = root, int(k)

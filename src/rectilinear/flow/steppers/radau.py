@@ -30,6 +30,7 @@ def collocation_step(
     train: Array,
     size: Array,
     rtol: float,
+    noise: float,
     h: float,
     stages: Array,
     energies: Array,
@@ -39,8 +40,8 @@ def collocation_step(
 
     `stages` (5, neurons, inputs + 1) holds a guess of Y_j - theta on entry and the solution on exit; `energies` (6,) gets
     |d theta/dt|^2 and `pulls` (6, samples) the -dl/df/P at the nodes 0, c_1, ..., c_5; `size` (neurons,) is what errors are
-    relative to. Returns the estimated error in units of the tolerance (-1 if Newton failed), field evaluations, the objective's
-    data part at the end, and Newton's last rate of convergence.
+    relative to; `noise` is the largest drive that rounding can make. Returns the estimated error in units of the tolerance (-1 if
+    Newton failed), field evaluations, the objective's data part at the end, and Newton's last rate of convergence.
     """
     neurons, width = theta.shape
     samples, kinds = seen.shape[1], EIGENVALUES.shape[0]
@@ -59,7 +60,7 @@ def collocation_step(
     right, update = np.empty((neurons, width), dtype=np.complex128), np.empty((neurons, width), dtype=np.complex128)
     step = np.empty((STAGES, neurons, width))
     previous, rate, evaluations, data_loss = -1.0, 0.0, 1, 0.0
-    converged = False
+    converged, least = False, max(ROUNDING, h * noise)
     for iteration in range(NEWTON_MAX):
         for s in range(STAGES):
             for e in range(neurons):
@@ -95,12 +96,12 @@ def collocation_step(
             return -1.0, evaluations, data_loss, 10.0
         if previous > 0.0:
             rate = largest / previous
-            if rate > 0.9 and iteration > 2 and largest > 100.0 * ROUNDING:
+            if rate > 0.9 and iteration > 2 and largest > 100.0 * least:
                 return -1.0, evaluations, data_loss, rate
         # what is left after this update is about rate/(1 - rate) of it
         left = largest if previous < 0.0 else largest * min(1.0, rate / max(1e-3, 1.0 - rate))
         previous = largest
-        if left <= max(NEWTON_TOLERANCE * rtol, ROUNDING):
+        if left <= max(NEWTON_TOLERANCE * rtol, least):
             converged = True
             break
     if not converged:

@@ -1,0 +1,55 @@
+"""What rests stays at rest: a run whose weights no longer move reaches its last time in a few steps."""
+
+import numpy as np
+import pytest
+
+import rectilinear as rl
+from rectilinear import Dataset, Network, Problem, Status, simulate
+from rectilinear.events import Kind
+
+FEW_STEPS = 2_000  # such runs take a few hundred
+
+
+def nearly_six_points(shift: float) -> Dataset:
+    x = np.array([[1, 0], [-1, 0.15], [0.5, 0.866], [-0.5, -0.866], [-0.5, 0.866], [0.5, -0.866]])
+    x[1] += shift * np.array([1.0, 2 / 3])
+    return Dataset(x, [1, -1, 0.7, -0.7, -0.3, 0.3])
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.015, 0.06, 0.119])
+def test_a_neuron_at_rest_on_a_kink_is_not_held_and_released_without_end(shift: float) -> None:
+    """At shift 0.015 the multiplier ends a little above zero, and long steps dip below it by their own error."""
+    net = Network(inputs=2, widths=(20,))
+    problem = Problem(nearly_six_points(shift), net, net.init(scale=1e-3, seed=0))
+    run = simulate(problem, times=[0.0, 3000.0], max_steps=FEW_STEPS)
+    assert run.status is Status.FINISHED
+    assert run.events is not None
+    assert run.events.count(Kind.RELEASE) < 10
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_loose_tolerances_arrive_too(seed: int) -> None:
+    net = Network(inputs=2, widths=(20,))
+    problem = Problem(rl.datasets.six_points(0.15), net, net.init(scale=1e-3, seed=seed))
+    assert simulate(problem, times=[3000.0], rtol=1e-3, max_steps=FEW_STEPS).status is Status.FINISHED
+
+
+@pytest.mark.parametrize("size", [1.0, 1e3, 1e6])
+def test_contradicting_labels_are_settled_up_to_rounding(size: float) -> None:
+    """The pulls of three copies of a sample cancel; what is left of their sum is rounding, and moves nothing."""
+    rng = np.random.default_rng(0)
+    x, y = np.repeat(rng.standard_normal((1, 6)), 3, axis=0), size * rng.standard_normal(3)
+    net = Network(inputs=6, widths=(8,), alpha=1.0)
+    run = simulate(Problem(Dataset(x, y), net, net.init(scale=0.1, seed=0)), times=[300.0, 3000.0], max_steps=FEW_STEPS)
+    assert run.status is Status.FINISHED
+    assert run.loss[-1] == pytest.approx(0.5 * np.var(y), rel=1e-12)
+    assert np.allclose(run.weights[0][0], run.weights[0][1], rtol=1e-9, atol=0.0)
+
+
+def test_dead_neurons_are_looked_at_a_few_times_only() -> None:
+    net = Network(inputs=2, widths=(2,))
+    weights = np.array([[-1e-7, 1e-7], [-2e-7, 1e-7]]), np.array([[1e-7, 1e-7]])
+    run = simulate(Problem(Dataset([[1.0, 0.0]], [1e4]), net, weights), times=[1e3])
+    assert run.status is Status.FINISHED
+    assert run.statistics["looks"] < 100
+    assert np.array_equal(run.final[0], weights[0])
