@@ -10,10 +10,10 @@ from scipy.integrate import quad
 from scipy.special import hyp2f1
 
 import rectilinear as rl
+from rectilinear.reduced.deep_scalar import layer_norm, time_to_reach
+from rectilinear.reduced.deep_structure import aligned_deep_weights, blocks, deep_structure
 from rectilinear.theorems import predict
-from rectilinear.theorems.deep_flow import masked_velocity, structured_velocity
-from rectilinear.theorems.deep_scalar import layer_norm, time_to_reach
-from rectilinear.theorems.deep_structure import aligned_deep_weights, blocks, deep_structure
+from rectilinear.theorems.deep_reduction import masked_velocity, structured_velocity
 
 ASKED = 1e-8  # agreement of the reduced flow with simulation that the paper's claim must show
 ROUNDING = 1e-13

@@ -5,7 +5,7 @@ import pytest
 from scipy.linalg import expm
 
 import rectilinear as rl
-from rectilinear.theorems import early, predict
+from rectilinear.theorems import early_phase, predict
 from symmetric_problems import integrated, random_problem
 
 ROUNDING = 1e-13
@@ -22,7 +22,7 @@ def test_equation_23_solves_the_linearised_flow(loss, pull):
     beta = pull * problem.data.correlation
     generator = np.zeros((5, 5))
     generator[:4, 4] = generator[4, :4] = 0.65 * beta
-    first, second = early.early_weights(problem, np.array([0.0, 1.0, 2.5]))
+    first, second = early_phase.early_weights(problem, np.array([0.0, 1.0, 2.5]))
     for k, t in enumerate((0.0, 1.0, 2.5)):
         exact = expm(t * generator) @ tilde(problem.weights)
         np.testing.assert_allclose(tilde((first[k], second[k])), exact, atol=ROUNDING)
@@ -32,7 +32,7 @@ def test_equation_23_solves_the_linearised_flow(loss, pull):
 @pytest.mark.parametrize("scale", [3e-2, 1e-3])
 def test_the_error_stays_within_its_bound(loss, scale):
     problem = random_problem(loss, alpha=0.3, scale=scale)
-    times = np.linspace(0.0, early.validity_window(problem)[1], 6)
+    times = np.linspace(0.0, early_phase.validity_window(problem)[1], 6)
     told = predict(problem, times)
     assert told.theorem == "early_phase"
     truth = integrated(problem, times, rtol=1e-9)
@@ -52,7 +52,7 @@ def test_norms_never_exceed_the_exponential_bound(loss, scale):
     times = np.linspace(0.0, 12.0, 13)
     run = rl.simulate(problem, times, method="smooth", rtol=1e-7)
     norms = np.max([np.linalg.norm(layer, axis=(1, 2)) for layer in run.weights], axis=0)
-    assert (norms <= early.norm_bound(problem, times) * (1.0 + 1e-6)).all()
+    assert (norms <= early_phase.norm_bound(problem, times) * (1.0 + 1e-6)).all()
 
 
 def test_lemma_12_needs_condition_three():
@@ -62,12 +62,12 @@ def test_lemma_12_needs_condition_three():
     problem = rl.Problem(data, net, net.init(1e-3, seed=0))
     run = rl.simulate(problem, [0.0, 3.0])
     norms = np.linalg.norm(run.weights[0], axis=(1, 2))
-    assert norms[-1] > 100 * early.norm_bound(problem, run.times)[-1]
+    assert norms[-1] > 100 * early_phase.norm_bound(problem, run.times)[-1]
 
 
 def test_weights_align_with_beta_while_they_grow():
     problem = random_problem(scale=1e-6)
-    times = np.array([0.0, early.validity_window(problem)[1]])
+    times = np.array([0.0, early_phase.validity_window(problem)[1]])
     told = predict(problem, times)
     beta = problem.data.correlation
     cosines = np.abs(told.weights[0][-1] @ beta) / np.linalg.norm(beta) / np.linalg.norm(told.weights[0][-1], axis=1)
@@ -76,7 +76,7 @@ def test_weights_align_with_beta_while_they_grow():
 
 def test_times_beyond_the_window_are_refused_or_visibly_wrong():
     problem = random_problem(scale=1e-3)
-    late = np.array([0.0, 3.0 * early.validity_window(problem)[1]])
+    late = np.array([0.0, 3.0 * early_phase.validity_window(problem)[1]])
     with pytest.raises(
         rl.HypothesisError, match=r"within_window is required; found: it speaks of times from 0 to .*two_neurons goes on"
     ):
@@ -90,7 +90,7 @@ class TestBrokenHypotheses:
     """One hypothesis fails: neurons no longer grow along beta, or at another rate."""
 
     def gap(self, problem):
-        times = np.array([0.0, early.validity_window(problem)[1]])
+        times = np.array([0.0, early_phase.validity_window(problem)[1]])
         told = predict(problem, times, theorem="early_phase", force=True)
         run = rl.simulate(problem, times, rtol=1e-8)
         gap = np.linalg.norm(told.weights[0][-1] - run.weights[0][-1]) / np.linalg.norm(run.weights[0][-1])
@@ -122,14 +122,14 @@ class TestBrokenHypotheses:
 
 
 def test_large_starts_and_zero_targets_have_their_windows():
-    assert early.validity_window(random_problem(scale=2.0)) == (0.0, 0.0)
+    assert early_phase.validity_window(random_problem(scale=2.0)) == (0.0, 0.0)
     data = rl.Dataset([[1.0, 2.0]], [0.0]).symmetrised()
     net = rl.Network(inputs=2, widths=(4,))
     problem = rl.Problem(data, net, net.init(0.1, seed=0))
-    assert early.validity_window(problem) == (0.0, np.inf)
-    first, second = early.early_weights(problem, np.array([0.0, 5.0]))
+    assert early_phase.validity_window(problem) == (0.0, np.inf)
+    first, second = early_phase.early_weights(problem, np.array([0.0, 5.0]))
     np.testing.assert_array_equal(first[1], problem.weights[0])
     np.testing.assert_array_equal(second[1], problem.weights[1])
     np.testing.assert_allclose(
-        early.error_bound(problem, np.array([2.0])), 2.0 * early.error_bound(problem, np.array([1.0]))
+        early_phase.error_bound(problem, np.array([2.0])), 2.0 * early_phase.error_bound(problem, np.array([1.0]))
     )

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rectilinear as rl
-from rectilinear.conditions import budget
-from rectilinear.theorems.expressivity import interpolating_network, linearity_of, odd_nonlinear_network
+from rectilinear import odd_nonlinear_network
+from rectilinear.conditions import budget, exact_linearity, interpolating_network
 
 EXPRESSED = 1e-10  # share of <y^2> that rounding may leave of a network's own outputs
 ROUNDING = 1e-12
@@ -23,7 +23,7 @@ class TestLinearity:
     @given(st.integers(0, 10_000), st.sampled_from([0.0, 0.3, 1.0]))
     def test_splits_every_network_exactly(self, seed, alpha):
         net, weights = network_and_weights(seed, alpha)
-        found = linearity_of(net, weights)
+        found = exact_linearity(net, weights)
         x = np.random.default_rng(seed).standard_normal((20, 3))
         np.testing.assert_allclose(x @ found.linear_map + found.even_part(x), net.output(weights, x), atol=ROUNDING)
         assert found.is_linear is (alpha == 1.0)
@@ -43,40 +43,40 @@ class TestLinearity:
             seconds.append(a)
         net = rl.Network(inputs=3, widths=(3 * lines,))
         weights = (np.concatenate(rows), np.concatenate(seconds)[None])
-        found = linearity_of(net, weights)
+        found = exact_linearity(net, weights)
         assert found.is_linear
         assert found.bound == 0.0
         x = rng.standard_normal((20, 3))
         np.testing.assert_allclose(net.output(weights, x), x @ found.linear_map, atol=1e-11)
         weights[1][0, 0] += 1e-6  # one weight off and the even part is back
-        assert not linearity_of(net, weights).is_linear
+        assert not exact_linearity(net, weights).is_linear
 
     def test_an_odd_network_is_linear(self):
         """Corollary 2: f(x) - f(-x) is a two-layer network too, and it is odd."""
         _, (first, second) = network_and_weights(1)
         twice = rl.Network(inputs=3, widths=(14,))
-        found = linearity_of(twice, (np.concatenate([first, -first]), np.concatenate([second, -second], axis=1)))
+        found = exact_linearity(twice, (np.concatenate([first, -first]), np.concatenate([second, -second], axis=1)))
         assert found.is_linear
 
     def test_bounds_the_even_part_on_the_sphere(self):
         for seed in range(20):
             net, weights = network_and_weights(seed)
-            found = linearity_of(net, weights)
+            found = exact_linearity(net, weights)
             x = np.random.default_rng(seed).standard_normal((4000, 3))
             x /= np.linalg.norm(x, axis=1, keepdims=True)
             assert 0.2 * found.bound < found.largest_even_part(x) <= found.bound
 
     def test_dead_neurons_count_for_nothing(self):
         net = rl.Network(inputs=2, widths=(3,))
-        dead = linearity_of(net, (np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 0.0]]), np.array([[1.0, 0.0, 0.0]])))
+        dead = exact_linearity(net, (np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 0.0]]), np.array([[1.0, 0.0, 0.0]])))
         assert dead.is_linear
         assert not dead.linear_map.any()
-        assert repr(dead) == "Linearity: linear; neurons on 0 lines cancel"
+        assert repr(dead) == "ExactLinearity: linear; neurons on 0 lines cancel"
 
     def test_says_how_much_is_not_linear(self):
         net = rl.Network(inputs=2, widths=(1,))
-        found = linearity_of(net, (np.array([[3.0, 4.0]]), np.array([[2.0]])))
-        assert repr(found) == "Linearity: not linear; even part up to 5 |x| from 1 lines"
+        found = exact_linearity(net, (np.array([[3.0, 4.0]]), np.array([[2.0]])))
+        assert repr(found) == "ExactLinearity: not linear; even part up to 5 |x| from 1 lines"
 
 
 class TestBudget:

@@ -8,10 +8,11 @@ import pytest
 import rectilinear as rl
 from rectilinear import measures
 from rectilinear.errors import HypothesisError, InputError
+from rectilinear.measures.coefficients import decomposition, increment_ratios, last_switch, loss_slopes
+from rectilinear.reduced.frozen_limit import class_pattern, frozen_limit, patterns
+from rectilinear.reduced.stable_rank import stable_rank_of
 from rectilinear.theorems import predict
-from rectilinear.theorems.decomposition import decomposition, increment_ratios, last_switch, loss_slopes
-from rectilinear.theorems.fixed_layer import limit_rates
-from rectilinear.theorems.kou import class_pattern, frozen_limit, patterns, stable_rank
+from rectilinear.theorems.fixed_layer import logarithmic_rates
 
 
 def problem_on(data, alpha, width=16, scale=0.1, loss="logistic", seed=0):
@@ -52,13 +53,13 @@ class TestOrthogonalInputs:
         problem = problem_on(orthogonal_data(), alpha)
         run = rl.simulate(problem, log10_times=[100.0, 1000.0, 1e5])
         np.testing.assert_allclose(predict(problem, [1e100]).weights[0][0], run.weights[0][0], rtol=1e-7, atol=1e-6)
-        goal = limit_rates(problem)
+        goal = logarithmic_rates(problem)
         ratios = [np.abs(run.weights[0][k] / (run.log10_times[k] * np.log(10)) - goal).max() for k in (1, 2)]
         assert ratios[1] < 1e-3 * np.abs(goal).max()
         assert ratios[1] / ratios[0] == pytest.approx(0.01, rel=0.2)  # like 1 / ln t
         at_1000 = measures.stable_rank_by_sign(run)[1]
         positive = problem.weights[1][0] > 0
-        np.testing.assert_allclose(at_1000, [stable_rank(goal[positive]), stable_rank(goal[~positive])], rtol=0.01)
+        np.testing.assert_allclose(at_1000, [stable_rank_of(goal[positive]), stable_rank_of(goal[~positive])], rtol=0.01)
 
     def test_the_pattern_formula_of_relu(self):
         problem = problem_on(orthogonal_data(2), 0.0, width=40)
@@ -67,11 +68,11 @@ class TestOrthogonalInputs:
             own_neurons, own_samples = problem.weights[1][0] == sign / 20, problem.y == sign
             b = active[np.ix_(own_neurons, own_samples)].astype(float)
             b *= 20 / b.sum(axis=0) / np.linalg.norm(problem.x[own_samples], axis=1)
-            assert stable_rank(limit_rates(problem)[own_neurons]) == pytest.approx(stable_rank(b), rel=1e-12)
+            assert stable_rank_of(logarithmic_rates(problem)[own_neurons]) == pytest.approx(stable_rank_of(b), rel=1e-12)
 
     def test_the_full_matrix_of_leaky_relu(self):
         data = rl.datasets.orthogonal(samples=8, inputs=12, norms=2.0, seed=0)
-        full = stable_rank(limit_rates(problem_on(data, 0.3)))
+        full = stable_rank_of(logarithmic_rates(problem_on(data, 0.3)))
         assert full == pytest.approx(2 * (1 + 0.3**2) / (1 + 0.3) ** 2, rel=1e-12)
 
     def test_infinity(self):
@@ -102,7 +103,7 @@ class TestNearlyOrthogonalData:
         assert limit.equal_margins
         np.testing.assert_array_equal(patterns(run.final, problem.x), class_pattern(problem))
         np.testing.assert_allclose(measures.stable_rank_by_sign(run)[-1], 1.0, rtol=1e-4)
-        assert measures.stable_rank(run)[-1, 0] == pytest.approx(stable_rank(limit.first), rel=1e-3)
+        assert measures.stable_rank(run)[-1, 0] == pytest.approx(stable_rank_of(limit.first), rel=1e-3)
         distances = [limit.distance(first) for first in run.weights[0]]
         assert distances[2] / distances[1] == pytest.approx(0.1, rel=0.1)
         spread = np.ptp(run.normalised_margins, axis=1) / run.normalised_margins.mean(axis=1)
@@ -111,7 +112,7 @@ class TestNearlyOrthogonalData:
         predicted = predict(problem, [np.inf], theorem="low_rank_bias")
         assert predicted.loss[0] == 0.0
         assert predicted.statistics["stable rank of W_+"] == pytest.approx(1.0, abs=1e-12)
-        assert predicted.statistics["stable rank of W"] == pytest.approx(stable_rank(limit.first))
+        assert predicted.statistics["stable rank of W"] == pytest.approx(stable_rank_of(limit.first))
 
     def test_relu_freezes_with_neurons_held_and_ends_at_their_program(self):
         problem = problem_on(nearly_orthogonal_data(), 0.0)
@@ -128,7 +129,7 @@ class TestNearlyOrthogonalData:
         assert distances[3] < 1e-3
         assert distances[3] / distances[2] == pytest.approx(0.1, rel=0.1)
         positive = problem.weights[1][0] > 0
-        expected = [stable_rank(limit.first[positive]), stable_rank(limit.first[~positive])]
+        expected = [stable_rank_of(limit.first[positive]), stable_rank_of(limit.first[~positive])]
         np.testing.assert_allclose(measures.stable_rank_by_sign(run)[-1], expected, rtol=1e-3)
 
     def test_held_neurons_stay_held(self):

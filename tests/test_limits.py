@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rectilinear as rl
+from rectilinear.reduced.aligned_flow import aligned_flow, aligned_start
+from rectilinear.reduced.max_margin import max_margin
 from rectilinear.theorems import predict
-from rectilinear.theorems.aligned_flow import aligned_flow, aligned_start
-from rectilinear.theorems.limits import limit_state, linear_limit
-from rectilinear.theorems.max_margin import max_margin
+from rectilinear.theorems.limit import limit_state, linear_limit
 from symmetric_problems import aligned_problem, random_problem, symmetric_data
 
 OPTIMAL = 1e-12  # gradient norms and KKT residuals of solved convex problems

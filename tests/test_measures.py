@@ -68,7 +68,16 @@ ON_DATA = {"margins", "normalised_margin"}
 
 
 def test_every_public_measure_is_in_the_table_of_calls():
-    assert set(CALLS) | {"activation_flips"} == set(measures.__all__)
+    of_runs = {
+        "activation_flips",
+        "approach",
+        "decomposition",
+        "increment_ratios",
+        "last_switch",
+        "limit_distance",
+        "loss_slopes",
+    }
+    assert set(CALLS) | of_runs == set(measures.__all__)
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 import rectilinear as rl
 from rectilinear.conditions import even_inputs, odd_target
+from rectilinear.conditions.asymmetry import asymmetry, nearly_symmetric
+from rectilinear.conditions.growth import fixed_halves
 from rectilinear.theorems import predict
-from rectilinear.theorems.asymmetry import asymmetry, nearly_symmetric
-from rectilinear.theorems.perturbed import fixed_halves, plateau
+from rectilinear.theorems.perturbed_symmetry import plateau
 
 HEIGHT = 1e-3  # relative accuracy of the plateau's height at delta <= 0.15; the best linear fit is 2e-3 off
 DURATION = 0.03  # relative accuracy of the end of the plateau at delta <= 0.15: first order in delta is left out

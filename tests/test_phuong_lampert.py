@@ -7,8 +7,9 @@ import pytest
 
 import rectilinear as rl
 from rectilinear.errors import HypothesisError, InputError
+from rectilinear.measures.limit_distance import approach, limit_distance
+from rectilinear.reduced.class_limit import certain_classes, class_limit, neuron_classes
 from rectilinear.theorems import named_theorem, predict
-from rectilinear.theorems.phuong_lampert import approach, certain_classes, class_limit, neuron_classes
 
 THEOREM = "class_max_margin"
 
@@ -47,7 +48,7 @@ def test_limit(seed):
     problem = random_problem(seed)
     run = rl.simulate(problem, log10_times=[1e5, 1e6])
     limit = class_limit(problem.data)
-    early, late = (limit.distance(run.weights_at(k), problem.data) for k in range(2))
+    early, late = (limit_distance(run.weights_at(k), problem.data, limit) for k in range(2))
     assert late.angle < 1e-5
     assert late.norms < 1e-6
     assert late.first < 1e-3
@@ -67,7 +68,7 @@ def test_the_limit_is_approached_with_the_powers_of_theory():
     assert powers["first"] == pytest.approx(-0.5, abs=0.01)
     assert powers["norms"] == pytest.approx(-1.0, abs=0.02)
     assert powers["margin"] == pytest.approx(-1.0, abs=0.02)
-    last = class_limit(run.problem.data).distance(run.final, run.problem.data)
+    last = limit_distance(run.final, run.problem.data, class_limit(run.problem.data))
     assert course.angle[-1] == pytest.approx(np.sqrt(2 * last.angle))
     assert (course.first[-1], course.norms[-1]) == (last.first, last.norms)
 
@@ -111,9 +112,9 @@ def test_the_limit_is_at_no_distance_from_itself():
     z = limit.shares[1] * np.array([0.0, 0.0, 1.0])
     first = 7.0 * (np.outer(u, limit.positive.w) + np.outer(z, limit.negative.w))
     second = 3.0 * (u * limit.lengths[0] - z * limit.lengths[1])
-    distance = limit.distance((first, second[None]), data)
+    distance = limit_distance((first, second[None]), data, limit)
     assert max(distance.first, distance.norms, distance.angle) < 1e-12
-    turned = limit.distance((first[::-1], second[None]), data)
+    turned = limit_distance((first[::-1], second[None]), data, limit)
     assert min(turned.first, turned.angle) > 0.1
 
 

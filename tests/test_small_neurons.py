@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rectilinear as rl
-from rectilinear.theorems.small_neurons import PullField, SmallNeuron, settle_all
+from rectilinear.reduced.small_neurons import PullField, SmallNeuron, settle_all
 
 STEP = 5e-4
 FINE_STEP = 2e-5

@@ -5,7 +5,7 @@ import pytest
 
 import rectilinear as rl
 from rectilinear.theorems import predict
-from rectilinear.theorems.symmetric import linear_twin
+from rectilinear.theorems.symmetric_data import linear_twin
 from symmetric_problems import aligned_problem, integrated, random_problem, symmetric_data
 
 TIMES = np.linspace(0.0, 30.0, 16)

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rectilinear as rl
+from rectilinear.reduced.aligned_flow import AlignedStart, aligned_flow, aligned_start
 from rectilinear.theorems import predict
-from rectilinear.theorems.aligned_flow import AlignedStart, aligned_flow, aligned_start, slope_mean
 from rectilinear.theorems.time_course import white_states
 from symmetric_problems import aligned_problem, integrated, losses_of
 
@@ -92,7 +92,7 @@ def test_without_correlation_the_map_fades():
     assert told.theorem == "time_course"
     start = aligned_start(problem)
     initial, r = start.z[-1] ** 2, start.z[:-1] / start.z[-1]
-    expected = initial * r / (1.0 + 2.0 * initial * slope_mean(problem) * TIMES[:, None])
+    expected = initial * r / (1.0 + 2.0 * initial * problem.network.mean_slope * TIMES[:, None])
     np.testing.assert_allclose(told.linear_map, expected, atol=1e-14)
 
 

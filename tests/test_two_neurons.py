@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rectilinear as rl
+from rectilinear.reduced.aligned_flow import growing_part
+from rectilinear.reduced.two_neuron_kernel import square_velocity
 from rectilinear.theorems import predict, two_neurons
-from rectilinear.theorems.aligned_flow import growing_part
-from rectilinear.theorems.two_neuron_kernel import square_velocity
 from symmetric_problems import integrated, losses_of, random_problem, symmetric_data
 
 TIMES = np.linspace(0.0, 40.0, 21)

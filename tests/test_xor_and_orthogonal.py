@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 import rectilinear as rl
+from rectilinear.conditions.classes import xor_samples
+from rectilinear.reduced.one_margin import logistic_margin, square_margin
 from rectilinear.theorems import predict
-from rectilinear.theorems.margins import logistic_margin, square_margin
 from rectilinear.theorems.orthogonal import class_amplitude, class_margin
-from rectilinear.theorems.xor import xor_samples
 
 REFERENCE = 1e-12  # relative tolerance of the simulations, far below the errors that are measured against them
 VISIBLE = 0.02  # loss error at which prediction and simulation have parted

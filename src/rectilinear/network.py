@@ -80,13 +80,18 @@ class Network:
         return tuple((out, into) for into, out in pairwise(sizes))
 
     @property
+    def mean_slope(self) -> float:
+        """c = (1 + alpha)/2, the mean of the activation's two slopes."""
+        return (1.0 + self.alpha) / 2.0
+
+    @property
     def slope_at_zero(self) -> float:
         """sigma'(0): (1 + alpha)/2 for two layers, alpha for deeper networks.
 
         The first is the only value for which Lemma 11 of Zhang et al. is exact with samples on a neuron's hyperplane; the
         second keeps the low-rank structure of Eq. 40 invariant.
         """
-        return (1.0 + self.alpha) / 2.0 if self.layers == 2 else self.alpha
+        return self.mean_slope if self.layers == 2 else self.alpha
 
     def init(self, scale: float, seed: int, start: str = "gaussian", direction: ArrayLike | None = None) -> Weights:
         """Starting weights; `start` is one of gaussian, balanced, rank_one, antisymmetric, two_class (see `starts`).

@@ -14,27 +14,11 @@ from .arrays import Array
 from .conditions import Finding
 from .errors import InputError
 from .network import Weights
+from .reduced.small_network import SmallNetwork
 from .trajectory import Trajectory
 
 if TYPE_CHECKING:
     import xarray
-
-
-@dataclass(frozen=True, eq=False)
-class SmallNetwork:
-    """A small network with the predicted function: k neurons `first` (t, k, d), `second` (t, 1, k).
-
-    Neuron h of the full network is shares[h, k] times small neuron k: W_1 = shares @ first, W_2 = second @ shares^T,
-    with orthonormal columns of `shares` (h, k), so that norms of the layers agree.
-    """
-
-    first: Array
-    second: Array
-    shares: Array
-
-    def full(self) -> tuple[Array, Array]:
-        """The weights of the full network, (t, h, d) and (t, 1, h)."""
-        return self.shares @ self.first, self.second @ self.shares.T
 
 
 @dataclass(frozen=True, eq=False, repr=False)

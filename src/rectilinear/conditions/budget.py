@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import Array
 from ..dataset import Dataset
-from .finding import remembered
+from ..remembered import remembered
 
 
 @dataclass(frozen=True, eq=False)

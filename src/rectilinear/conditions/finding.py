@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import wraps
 from math import nan
-from typing import Any, Literal, TypeVar
-from weakref import WeakKeyDictionary
+from typing import Any, Literal
 
-from ..dataset import Dataset
 from ..jsonable import jsonable, number_from
 
 Witness = tuple[int, ...] | tuple[float, ...] | str | None
@@ -83,22 +80,6 @@ def true_or_not(name: str, holds: bool, sentence: str) -> Finding:
 def undecided(name: str, threshold: float, sentence: str, direction: Direction = "at_most") -> Finding:
     """The finding that could not be measured."""
     return Finding(name, None, nan, float(threshold), None, sentence, direction=direction)
-
-
-Measured = TypeVar("Measured")
-
-
-def remembered(measure: Callable[[Dataset], Measured]) -> Callable[[Dataset], Measured]:
-    """Measure each data set once: data sets never change, and several theorems ask the same question."""
-    known: WeakKeyDictionary[Dataset, Measured] = WeakKeyDictionary()
-
-    @wraps(measure)
-    def recalled(data: Dataset) -> Measured:
-        if data not in known:
-            known[data] = measure(data)
-        return known[data]
-
-    return recalled
 
 
 def either(*alternatives: Finding) -> Finding:

@@ -6,7 +6,8 @@ import numpy as np
 
 from ..arrays import Array
 from ..dataset import Dataset
-from .finding import Finding, measured_finding, remembered, undecided
+from ..remembered import remembered
+from .finding import Finding, measured_finding, undecided
 
 ROUNDING = 1e-10  # relative deviations below it come from floating-point arithmetic, not from the data
 MAX_GRAM_SAMPLES = 20_000  # comparing every pair of more samples takes minutes

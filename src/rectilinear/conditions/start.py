@@ -1,48 +1,17 @@
-"""Hypotheses on the starting weights: small, aligned to rank one (Assumption 4 of Zhang et al.), balanced."""
+"""Hypotheses on the starting weights: small, aligned (Assumption 4 and Eq. 40 of Zhang et al.), balanced, two-class."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from ..arrays import Array
-from ..network import Weights
+from ..errors import InputError
 from ..problem import Problem
+from ..reduced.alignment import nearest_aligned
+from ..reduced.deep_structure import deep_structure
 from .finding import Finding, measured_finding
 
 SMALL_OUTPUT = 1e-3  # starting outputs below this fraction of the labels leave the early phase linear to that accuracy
 ALIGNED = 1e-10  # relative rank-one residual and imbalance that rounding can explain
-
-
-@dataclass(frozen=True)
-class Alignment:
-    """The nearest aligned weights W_1 = p v r^T, W_2 = q v^T with unit v (h,) and r (d,), and the distances from them.
-
-    `residual` is |W_1 - p v r^T| / |W_1|; `halves` is the relative difference of the squared norms of positive and negative
-    entries of v.
-    """
-
-    v: Array
-    r: Array
-    p: float
-    q: float
-    residual: float
-    halves: float
-
-
-def alignment(weights: Weights) -> Alignment:
-    """How far two-layer weights are from W_1 = p v r^T, W_2 = q v^T with v parallel to the second layer."""
-    first, second = weights[0], weights[1][0]
-    q = float(np.linalg.norm(second))
-    v = second / q if q else np.zeros_like(second)
-    pr = v @ first
-    p = float(np.linalg.norm(pr))
-    r = pr / p if p else np.zeros_like(pr)
-    size = float(np.linalg.norm(first))
-    residual = float(np.linalg.norm(first - np.outer(v, pr))) / size if size else 0.0
-    halves = abs(float(np.sum(v * np.abs(v))))
-    return Alignment(v, r, p, q, residual, halves)
 
 
 def small_start(problem: Problem) -> Finding:
@@ -64,7 +33,7 @@ def rank_one_start(problem: Problem) -> Finding:
     if problem.network.layers != 2:
         sentence = f"it is defined for two layers, found {problem.network.layers}."
         return measured_finding("rank_one_start", np.inf, ALIGNED, sentence)
-    found = alignment(problem.weights)
+    found = nearest_aligned(problem.weights)
     measured = max(found.residual, found.halves)
     if measured <= ALIGNED:
         sentence = "W_1 = W_2^T r^T with equal positive and negative halves."
@@ -94,3 +63,28 @@ def balanced_start(problem: Problem) -> Finding:
     where = f"neuron {witness[1]} of layer {witness[0] + 1}"
     sentence = f"norms into and out of a neuron must be equal, but those of {where} differ by {worst:.2g}."
     return measured_finding("balanced_start", worst, ALIGNED, sentence, witness)
+
+
+def deep_aligned_start(problem: Problem) -> Finding:
+    """The starting weights have the structure of Eq. 40 (ReLU) or Eq. 39 (linear), to rounding."""
+    try:
+        found = deep_structure(problem.weights, problem.network.alpha)
+    except InputError as error:
+        return measured_finding("deep_aligned_start", np.inf, ALIGNED, str(error))
+    where = int(np.argmax(found.distances)) + 1
+    sentence = (
+        f"the weights leave the structure by {found.distance:.2g}, most in layer {where}."
+        if found.distance > ALIGNED
+        else "the weights have the rank-one and rank-two structure."
+    )
+    return measured_finding("deep_aligned_start", found.distance, ALIGNED, sentence)
+
+
+def two_class_layer(problem: Problem) -> Finding:
+    """a_h = +-1/m with m neurons of either sign; `measured` is the largest relative deviation."""
+    second = problem.weights[1][0]
+    deviation = float(np.abs(np.abs(second) * len(second) / 2.0 - 1.0).max())
+    balanced = int(np.sum(second > 0)) == int(np.sum(second < 0))
+    measured = deviation if balanced else np.inf
+    sentence = f"the second layer must be +1/m on m neurons and -1/m on m others; it deviates by {measured:.2g}."
+    return measured_finding("two_class_layer", measured, ALIGNED, sentence)

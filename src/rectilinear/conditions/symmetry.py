@@ -6,7 +6,8 @@ import numpy as np
 
 from ..arrays import Indices
 from ..dataset import Dataset
-from .finding import Finding, measured_finding, remembered, undecided
+from ..remembered import remembered
+from .finding import Finding, measured_finding, undecided
 
 
 @remembered

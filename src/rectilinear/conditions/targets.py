@@ -6,8 +6,9 @@ import numpy as np
 
 from ..arrays import Array
 from ..dataset import Dataset
+from ..remembered import remembered
 from .budget import budget
-from .finding import Finding, measured_finding, remembered, undecided
+from .finding import Finding, measured_finding, undecided
 from .inputs import MAX_GRAM_SAMPLES
 
 ROUNDING = 1e-10  # relative residuals below it come from floating-point arithmetic

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays import Array
-from ..conditions import separable
+from ..conditions import broken_symmetry, nearly_symmetric, separable
 from ..errors import RectilinearError
 from ..prediction import Prediction
 from ..problem import Problem
+from ..reduced.stable_rank import stable_rank_of
 from ..theorems import predict
-from ..theorems.asymmetry import nearly_symmetric
-from ..theorems.limits import Limit, linear_limit
-from ..theorems.perturbed import broken_symmetry, plateau
+from ..theorems.limit import Limit, linear_limit
+from ..theorems.perturbed_symmetry import plateau
 from .diagnosis import Ending, Outlook, PlateauForecast, Reading
 
 POINTS = 201  # times of a predicted curve
@@ -200,5 +200,4 @@ def _final_rank(prediction: Prediction) -> float | None:
     if prediction.small is None and not prediction.weights:
         return None
     first = prediction.weights[0][-1] if prediction.small is None else prediction.small.first[-1]
-    values = np.linalg.svd(first, compute_uv=False)
-    return float(np.sum(values**2) / values[0] ** 2) if values[0] else None
+    return stable_rank_of(first) if first.any() else None

@@ -9,6 +9,7 @@ import numpy as np
 from ..arrays import Array, Indices
 from ..conditions import (
     MIRROR_TOLERANCE,
+    asymmetry,
     half_spaces,
     matching_distance,
     near_pairs,
@@ -17,7 +18,6 @@ from ..conditions import (
 from ..dataset import Dataset
 from ..errors import InputError
 from ..problem import Problem
-from ..theorems.asymmetry import asymmetry
 from .diagnosis import Symmetry
 
 MET_AT_ZERO = 1e-12  # midpoints of a sample and its partner that small are rounding

@@ -25,8 +25,14 @@ fraction of a function that is zero, is nan.
 - structure: `rank_one_residual`, `sign_imbalance` (Assumption 4), `layer_imbalance`, `neuron_imbalance`
 - neurons: `alignment`, `distinct_directions`, `distinct_neuron_patterns`, `distinct_sample_patterns`, `activation_flips`
 - margins: `margins`, `normalised_margin`
+
+Of whole runs, in the words of one paper:
+
+- Kou, Chen & Gu: `decomposition` into data-correlated coefficients, `last_switch`, `loss_slopes`, `increment_ratios`
+- Phuong & Lampert: `limit_distance` from the limit of directions, `approach` to it
 """
 
+from .coefficients import decomposition, increment_ratios, last_switch, loss_slopes
 from .functions import (
     effective_linear_map,
     even_energy,
@@ -35,6 +41,7 @@ from .functions import (
     linear_fraction,
     odd_energy,
 )
+from .limit_distance import approach, limit_distance
 from .margins import margins, normalised_margin
 from .neurons import activation_flips, alignment, distinct_directions, distinct_neuron_patterns, distinct_sample_patterns
 from .spectra import singular_values, stable_rank, stable_rank_by_sign
@@ -43,6 +50,8 @@ from .structure import layer_imbalance, neuron_imbalance, rank_one_residual, sig
 __all__ = [
     "activation_flips",
     "alignment",
+    "approach",
+    "decomposition",
     "distinct_directions",
     "distinct_neuron_patterns",
     "distinct_sample_patterns",
@@ -50,8 +59,12 @@ __all__ = [
     "even_energy",
     "even_fraction",
     "function_distance",
+    "increment_ratios",
+    "last_switch",
     "layer_imbalance",
+    "limit_distance",
     "linear_fraction",
+    "loss_slopes",
     "margins",
     "neuron_imbalance",
     "normalised_margin",

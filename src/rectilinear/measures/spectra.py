@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from ..arrays import Array
 from ..errors import InputError
 from ..network import Network, Weights
+from ..reduced.stable_rank import stable_rank_of
 from .calling import measure
 
 
@@ -34,7 +33,7 @@ def stable_rank(network: Network, weights: Weights) -> Array:
     >>> measures.stable_rank(Network(inputs=2, widths=(2,)), ([[2.0, 0.0], [0.0, -2.0]], [[1.0, 1.0]])).tolist()
     [2.0, 1.0]
     """
-    return np.array([_stable_rank(layer) for layer in weights])
+    return np.array([stable_rank_of(layer) for layer in weights])
 
 
 @measure
@@ -50,15 +49,8 @@ def stable_rank_by_sign(network: Network, weights: Weights) -> Array:
             "only there does a neuron have one output weight."
         )
     first, second = weights
-    return np.array([_stable_rank(first[second[0] > 0]), _stable_rank(first[second[0] < 0])])
+    return np.array([stable_rank_of(first[second[0] > 0]), stable_rank_of(first[second[0] < 0])])
 
 
 def _singular_values(matrix: Array) -> Array:
     return np.asarray(np.linalg.svd(matrix, compute_uv=False), dtype=np.float64)
-
-
-def _stable_rank(matrix: Array) -> float:
-    if not matrix.any():
-        return math.nan
-    values = _singular_values(matrix)
-    return float(np.sum((values / values[0]) ** 2))

@@ -10,12 +10,13 @@ from .. import datasets
 from ..arrays import Array
 from ..dataset import Dataset
 from ..flow import simulate
+from ..measures.limit_distance import LimitDistance, limit_distance
 from ..network import Network, Weights
 from ..plots import style
 from ..problem import Problem
+from ..reduced.class_limit import class_limit
+from ..reduced.max_margin import max_margin
 from ..theorems import predict
-from ..theorems.max_margin import max_margin
-from ..theorems.phuong_lampert import LimitDistance, class_limit
 from .claim import Claim, Evidence, Picture, Verdict, at_least, at_most, between, noted
 from .papers import PHUONG_LAMPERT
 
@@ -32,7 +33,7 @@ def distances(data: Dataset, scale: float, seed: int) -> list[LimitDistance]:
     network = Network(data.inputs, (WIDTH,))
     run = simulate(Problem(data, network, network.init(scale, seed), "logistic"), log10_times=LOG_TIMES)
     limit = class_limit(data)
-    return [limit.distance(run.weights_at(k), data) for k in range(len(run))]
+    return [limit_distance(run.weights_at(k), data, limit) for k in range(len(run))]
 
 
 def check_limit(full: bool) -> Evidence:

@@ -12,9 +12,10 @@ import numpy as np
 
 from ..arrays import Array
 from ..datasets import orthogonally_separable
+from ..measures.limit_distance import Approach, approach, limit_distance
 from ..plots import style
 from ..problem import Problem
-from ..theorems.phuong_lampert import Approach, approach, class_limit
+from ..reduced.class_limit import class_limit
 from .problems import far_run, trained_problem
 from .study import Study
 
@@ -46,12 +47,12 @@ def far_limits(problems: int = 20, descent_steps: int = 1_000_000) -> Study:
         began = time.process_time()
         run = far_run(problem, FAR)
         seconds.append(time.process_time() - began)
-        distances = [limit.distance(run.weights_at(k), problem.data) for k in range(len(FAR))]
+        distances = [limit_distance(run.weights_at(k), problem.data, limit) for k in range(len(FAR))]
         angles.append([distance.angle for distance in distances])
         norms.append([distance.norms for distance in distances])
         first, second = problem.weights[0].copy(), problem.weights[1][0].copy()
         plain_descent(first, second, problem.x, problem.y, LEARNING_RATE, descent_steps)
-        descended.append(limit.distance((first, second[None]), problem.data).angle)
+        descended.append(limit_distance((first, second[None]), problem.data, limit).angle)
     far, plain = np.array(angles), np.array(descended)
     finding = (
         f"On {problems} random orthogonally separable problems the worst surviving neuron is within 1 - cos = "

@@ -13,10 +13,11 @@ from ..datasets import nearly_orthogonal, orthogonal
 from ..flow import descend
 from ..long_trajectory import LongTrajectory
 from ..measures import activation_flips, stable_rank, stable_rank_by_sign
+from ..measures.coefficients import decomposition, increment_ratios, last_switch, loss_slopes
 from ..plots import style
 from ..problem import Problem
-from ..theorems import kou
-from ..theorems.decomposition import decomposition, increment_ratios, last_switch, loss_slopes
+from ..reduced.frozen_limit import FrozenLimit, frozen_limit, patterns
+from ..reduced.stable_rank import stable_rank_of
 from .problems import far_run, fixed_layer_problem
 from .study import Study
 
@@ -38,17 +39,17 @@ class Case:
 
     problem: Problem
     run: LongTrajectory
-    limit: kou.FrozenLimit
+    limit: FrozenLimit
 
     @classmethod
     def of(cls, problem: Problem, log10_times: Array | tuple[float, ...]) -> Case:
         run = far_run(problem, log10_times)
-        return cls(problem, run, kou.frozen_limit(problem, kou.patterns(run.final, problem.x)))
+        return cls(problem, run, frozen_limit(problem, patterns(run.final, problem.x)))
 
     @property
     def held(self) -> int:
         """Pairs of neuron and sample whose kink holds the neuron at the end."""
-        return int(np.sum(kou.patterns(self.run.final, self.problem.x) == 0))
+        return int(np.sum(patterns(self.run.final, self.problem.x) == 0))
 
     @property
     def spread(self) -> Array:
@@ -60,7 +61,7 @@ class Case:
     def predicted_ranks(self) -> tuple[float, float, float]:
         """Stable ranks of W_+, W_- and W at the limit."""
         first, positive = self.limit.first, self.problem.weights[1][0] > 0
-        return kou.stable_rank(first[positive]), kou.stable_rank(first[~positive]), kou.stable_rank(first)
+        return stable_rank_of(first[positive]), stable_rank_of(first[~positive]), stable_rank_of(first)
 
     @property
     def last_event(self) -> float:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..arrays import Array, Mask
 from ..network import Weights
 from ..plots import style
-from ..theorems.max_margin import max_margin
+from ..reduced.max_margin import max_margin
 from .problems import far_run, separable_gaussian, trained_problem
 from .study import Study
 

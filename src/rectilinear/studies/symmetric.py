@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import Array
 from ..measures import even_fraction
 from ..plots import style
-from ..theorems.max_margin import max_margin
+from ..reduced.max_margin import max_margin
 from .problems import far_run, separable_gaussian, trained_problem
 from .study import Study
 

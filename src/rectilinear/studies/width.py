@@ -10,9 +10,9 @@ import numpy as np
 from ..arrays import Array
 from ..datasets import orthogonal, orthogonally_separable
 from ..plots import style
-from ..theorems.fixed_layer import limit_rates, sample_clocks
-from ..theorems.kou import stable_rank
-from ..theorems.phuong_lampert import neuron_classes
+from ..reduced.class_limit import neuron_classes
+from ..reduced.stable_rank import stable_rank_of
+from ..theorems.fixed_layer import logarithmic_rates, sample_clocks
 from .problems import far_run, fixed_layer_problem, trained_problem
 from .study import Study
 
@@ -32,8 +32,8 @@ def finite_width(draws: int = 60) -> Study:
         for seed in range(draws):
             data = orthogonal(SAMPLES, INPUTS, seed=seed)
             problem = fixed_layer_problem(data, 0.0, half, seed=seed)
-            first, positive = limit_rates(problem), problem.weights[1][0] > 0
-            ranks[k, seed] = stable_rank(first[positive]) if first[positive].any() else np.nan
+            first, positive = logarithmic_rates(problem), problem.weights[1][0] > 0
+            ranks[k, seed] = stable_rank_of(first[positive]) if first[positive].any() else np.nan
             seeing = np.array([np.mean(clock.slopes(np.inf)[clock.gains > 0]) for clock in sample_clocks(problem)])
             unseen[k, seed], barely[k, seed] = (seeing == 0).any(), (seeing < ENOUGH).any()
             separable = trained_problem(orthogonally_separable(12, 4, seed=seed), 2 * half, 1e-3, seed)
@@ -76,7 +76,7 @@ def _simulated_error() -> float:
     problem = fixed_layer_problem(orthogonal(SAMPLES, INPUTS, seed=0), 0.0, 8, seed=0)
     positive = problem.weights[1][0] > 0
     run = far_run(problem, [1000.0])
-    return abs(stable_rank(run.final[0][positive]) / stable_rank(limit_rates(problem)[positive]) - 1.0)
+    return abs(stable_rank_of(run.final[0][positive]) / stable_rank_of(logarithmic_rates(problem)[positive]) - 1.0)
 
 
 @style.paper

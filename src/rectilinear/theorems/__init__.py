@@ -9,15 +9,15 @@ from ..errors import HypothesisError, InputError, did_you_mean
 from ..prediction import Prediction
 from ..problem import Problem, require_problem
 from ..trajectory import check_times
-from .deep_flow import DEEP_REDUCTION
-from .early import EARLY_PHASE
+from .class_max_margin import CLASS_MAX_MARGIN
+from .deep_reduction import DEEP_REDUCTION
+from .early_phase import EARLY_PHASE
 from .fixed_layer import FIXED_LAYER
-from .kou import LOW_RANK_BIAS
-from .limits import LIMIT
+from .limit import LIMIT
+from .low_rank_bias import LOW_RANK_BIAS
 from .orthogonal import ORTHOGONAL
-from .perturbed import PERTURBED_SYMMETRY
-from .phuong_lampert import CLASS_MAX_MARGIN
-from .symmetric import SYMMETRIC_DATA
+from .perturbed_symmetry import PERTURBED_SYMMETRY
+from .symmetric_data import SYMMETRIC_DATA
 from .theorem import Solution, Theorem
 from .time_course import TIME_COURSE
 from .two_neurons import TWO_NEURONS

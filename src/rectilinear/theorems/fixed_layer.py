@@ -22,10 +22,9 @@ import numpy as np
 from scipy.special import wrightomega
 
 from ..arrays import Array
-from ..conditions import Finding, no_decay, orthogonal_inputs, true_or_not
+from ..conditions import Finding, falling_loss, first_layer_only, no_decay, orthogonal_inputs
 from ..losses import Loss
 from ..problem import Problem
-from .phuong_lampert import falling_loss
 from .theorem import Solution, Theorem
 
 
@@ -116,7 +115,7 @@ def sample_clocks(problem: Problem) -> list[SampleClock]:
     return [SampleClock(heights[:, i], gains[:, i], problem.network.alpha, float(speeds[i])) for i in range(len(y))]
 
 
-def limit_rates(problem: Problem) -> Array:
+def logarithmic_rates(problem: Problem) -> Array:
     """lim W_1 / ln t, (h, d): sum_i (a_h y_i sigma'_hi / k_i) x_i / |x_i|^2 with the final slopes sigma'.
 
     Samples that no neuron sees in the end do not contribute.
@@ -126,14 +125,6 @@ def limit_rates(problem: Problem) -> Array:
     steepness = np.sum(gains**2, axis=0)
     shares = np.divide(gains, steepness, out=np.zeros_like(gains), where=steepness > 0)
     return np.asarray(shares @ (problem.x / np.sum(problem.x**2, axis=1, keepdims=True)))
-
-
-def first_layer_only(problem: Problem) -> Finding:
-    """Two layers, of which only the first is trained: the networks of Kou et al."""
-    network = problem.network
-    holds = network.layers == 2 and network.trainable_layers == (True, False)
-    sentence = f"two layers, the second one fixed, are required; the network is {network}."
-    return true_or_not("first_layer_only", holds, sentence)
 
 
 def solve(problem: Problem, times: Array) -> Solution:

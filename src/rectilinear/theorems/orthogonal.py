@@ -17,12 +17,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Array
-from ..conditions import Finding, no_decay, orthogonal_inputs, small_start, two_layers
+from ..conditions import Finding, growing_loss, no_decay, orthogonal_inputs, relu, small_start, two_layers
 from ..problem import Problem
-from .margins import logistic_margin, square_margin
-from .subnetworks import early_subnetworks, flow_of, predicted_loss
+from ..reduced.one_margin import logistic_margin, square_margin
+from ..reduced.subnetworks import early_subnetworks, flow_of, predicted_loss
 from .theorem import Solution, Theorem
-from .xor import growing_loss, relu
 
 
 def class_amplitude(times: ArrayLike, amplitude: float, length: float, labels: ArrayLike, samples: int) -> Array:

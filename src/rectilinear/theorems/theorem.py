@@ -11,8 +11,9 @@ import numpy as np
 from ..arrays import Array
 from ..conditions import Finding, true_or_not
 from ..errors import HypothesisError
-from ..prediction import Prediction, SmallNetwork
+from ..prediction import Prediction
 from ..problem import Problem
+from ..reduced.small_network import SmallNetwork
 from ..trajectory import Status
 
 

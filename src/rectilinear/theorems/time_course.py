@@ -17,9 +17,9 @@ import numpy as np
 from ..arrays import Array
 from ..conditions import Finding, balanced_start, either, no_decay, rank_one_start, square_loss, white_inputs
 from ..problem import Problem
-from .aligned_flow import AlignedStart, slope_mean
-from .limits import linear_limit
-from .symmetric import CONDITION_THREE_BREAKS, aligned_solution, condition_three, neglected_even_part, start_of
+from ..reduced.aligned_flow import AlignedStart
+from .limit import linear_limit
+from .symmetric_data import CONDITION_THREE_BREAKS, aligned_solution, condition_three, neglected_even_part, start_of
 from .theorem import Solution, Theorem
 
 
@@ -71,7 +71,7 @@ def hypotheses(problem: Problem) -> list[Finding]:
 def solve(problem: Problem, times: Array) -> Solution:
     """Eq. 38 at finite times, Corollary 6 at infinity."""
     finite = times[np.isfinite(times)]
-    start, c = start_of(problem), slope_mean(problem)
+    start, c = start_of(problem), problem.network.mean_slope
     states = white_states(start, problem.data.correlation, problem.l2 / c, c * finite)
     limit = linear_limit(problem, start) if finite.size < times.size else None
     return aligned_solution(problem, start, states, limit, neglected_even_part(problem, finite))

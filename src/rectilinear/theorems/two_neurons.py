@@ -18,14 +18,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import Array
-from ..conditions import Finding, even_inputs, odd_target, small_start, two_layers
-from ..prediction import SmallNetwork
+from ..conditions import Finding, both_signs_grow, even_inputs, odd_target, small_start, two_layers
 from ..problem import Problem
-from .aligned_flow import MAX_EXPONENT, TOLERANCE, both_signs_grow, growing_part, integrate, slope_mean
-from .limits import linear_limit
-from .linear_loss import linear_loss
+from ..reduced.aligned_flow import MAX_EXPONENT, growing_part
+from ..reduced.integrate import TOLERANCE, integrate
+from ..reduced.linear_loss import linear_loss
+from ..reduced.small_network import SmallNetwork
+from ..reduced.two_neuron_kernel import square_velocity, wedge_means
+from .limit import linear_limit
 from .theorem import WITHIN_WINDOW, Solution, Theorem
-from .two_neuron_kernel import square_velocity, wedge_means
 
 ABSENT = -400.0  # ln of the size of a neuron that does not exist: its square underflows to zero
 NEGLIGIBLE_WEDGE = 5e-9  # share in the loss below which the field may do without the wedge; the error is about that share
@@ -108,7 +109,7 @@ def _states(path: Array) -> Array:
 
 def _square_run(problem: Problem, direction: Array, start: Array, times: Array) -> TwoNeurons:
     """Without the wedge first; again with it where its share in the loss shows that it matters."""
-    data, c = problem.data, slope_mean(problem)
+    data, c = problem.data, problem.network.mean_slope
     d = 1.0 - c
     near = NearSamples.of(problem, direction)
 
@@ -141,7 +142,7 @@ def _square_run(problem: Problem, direction: Array, start: Array, times: Array) 
 
 def _probe_times(problem: Problem, start: Array, last: float) -> Array:
     """Times up to `last` at which the wedge may be open: around the time the linear map reaches its final size."""
-    c, data = slope_mean(problem), problem.data
+    c, data = problem.network.mean_slope, problem.data
     rate = c * float(np.linalg.norm(data.correlation)) - problem.l2
     final = float(np.linalg.norm(np.linalg.lstsq(data.covariance, data.correlation, rcond=None)[0]))
     if rate <= 0.0:
@@ -168,7 +169,7 @@ def _sampled_velocity(_: float, state: Array, problem: Problem) -> Array:
     return change.ravel()
 
 
-def small_network(states: Array, r1: Array) -> SmallNetwork:
+def two_neuron_network(states: Array, r1: Array) -> SmallNetwork:
     """The two neurons as a network; neuron h of the full one is its share |r1_h|/|r1+-| of the neuron it belongs to."""
     shares = [np.maximum(sign * r1, 0.0) / (half or 1.0) for sign, half in zip((1.0, -1.0), halves(r1), strict=True)]
     return SmallNetwork(np.ascontiguousarray(states[:, :, :-1]), states[:, None, :, -1], np.stack(shares, axis=1))
@@ -182,7 +183,7 @@ def _window(problem: Problem) -> tuple[float, float]:
     """All times; where one sign has no growing neuron, until what stands for it would no longer be negligible."""
     if both_signs_grow(problem).holds:
         return 0.0, np.inf
-    rate = slope_mean(problem) * float(np.linalg.norm(problem.data.correlation))
+    rate = problem.network.mean_slope * float(np.linalg.norm(problem.data.correlation))
     return 0.0, -ABSENT / (2.0 * rate) if rate else float(np.finfo(np.float64).max)
 
 
@@ -200,17 +201,17 @@ def solve(problem: Problem, times: Array) -> Solution:
         states, loss = np.concatenate([states, _limit_state(problem, limit.w)]), np.append(loss, limit.loss)
     return Solution(
         loss=loss,
-        linear_map=slope_mean(problem) * np.sum(states[:, :, :-1] * states[:, :, -1:], axis=1),
+        linear_map=problem.network.mean_slope * np.sum(states[:, :, :-1] * states[:, :, -1:], axis=1),
         direction=None if limit is None else limit.direction,
-        small=small_network(states, r1),
+        small=two_neuron_network(states, r1),
     )
 
 
 def _limit_state(problem: Problem, w: Array) -> Array:
     """(w, a) of both neurons when each gives half of the linear map w: balanced, so a^2 = |w|/(2c)."""
-    size = np.linalg.norm(w) / (2.0 * slope_mean(problem))
+    size = np.linalg.norm(w) / (2.0 * problem.network.mean_slope)
     a = np.sqrt(size)
-    row = np.append(w / (2.0 * slope_mean(problem) * a), a) if a else np.zeros(len(w) + 1)
+    row = np.append(w / (2.0 * problem.network.mean_slope * a), a) if a else np.zeros(len(w) + 1)
     return np.asarray([[row, -row]])
 
 

@@ -13,44 +13,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays import Array
-from ..conditions import Finding, measured_finding, no_decay, small_start, true_or_not, two_layers
-from ..dataset import Dataset
+from ..conditions import Finding, growing_loss, no_decay, relu, small_start, two_layers, xor_samples
 from ..problem import Problem
-from .margins import grown_margin
-from .subnetworks import early_subnetworks, predicted_loss, small_network
+from ..reduced.one_margin import grown_margin
+from ..reduced.subnetworks import early_subnetworks, predicted_loss, small_network
 from .theorem import Solution, Theorem
-
-ROUNDING = 1e-10  # cosines and relative label differences below it are floating-point arithmetic
-
-
-def xor_samples(data: Dataset) -> Finding:
-    """Two antipodal pairs on orthogonal lines, labels equal within a pair and of opposite sign across pairs.
-
-    `measured` is the larger of the cosine between the lines and the relative difference of labels within a pair.
-    """
-    pairs, alone = data.mirror_pairs
-    required = "two antipodal pairs with equal labels, of opposite sign across the pairs, on orthogonal lines, are required"
-    if len(pairs) != 2 or alone.size or data.y[pairs[0, 0]] * data.y[pairs[1, 0]] >= 0:
-        return measured_finding("xor_samples", np.inf, ROUNDING, f"{required}; found {data}.")
-    units = data.x[pairs[:, 0]] / np.linalg.norm(data.x[pairs[:, 0]], axis=1, keepdims=True)
-    cosine = abs(float(units[0] @ units[1]))
-    labels = float(np.abs(np.diff(data.y[pairs], axis=1)).max() / np.abs(data.y).max())
-    sentence = f"{required}; the lines' cosine is {cosine:.2g}, labels within a pair differ by {labels:.2g}."
-    return measured_finding("xor_samples", max(cosine, labels), ROUNDING, sentence)
-
-
-def relu(problem: Problem) -> Finding:
-    """The network is a ReLU network, alpha = 0: the negative side of a neuron is silent."""
-    return measured_finding(
-        "relu", problem.network.alpha, 0.0, f"alpha = 0 is required; alpha is {problem.network.alpha:g}."
-    )
-
-
-def growing_loss(problem: Problem) -> Finding:
-    """The loss is the square or the logistic loss, whose margins have closed forms."""
-    holds = problem.loss.name in ("square", "logistic")
-    sentence = f"the square or the logistic loss is required; the loss is {problem.loss}."
-    return true_or_not("growing_loss", holds, sentence)
 
 
 def _solve(problem: Problem, times: Array) -> Solution:

@@ -11,8 +11,8 @@ from ...arrays import Array
 from ...flow import simulate
 from ...long_trajectory import LongTrajectory
 from ...plots import style
-from ...theorems.fixed_layer import limit_rates
-from ...theorems.kou import stable_rank
+from ...reduced.stable_rank import stable_rank_of
+from ...theorems.fixed_layer import logarithmic_rates
 from ..claim import Claim, Evidence, Form, Picture, Verdict, at_most, between, noted
 from ..papers import KOU
 from .networks import LEAK, two_class_problem
@@ -88,7 +88,7 @@ def _late_and_foretold(half_width: int, seed: int) -> tuple[float, float]:
     data = datasets.orthogonal(2 * CLASS_SIZE, INPUTS, seed=seed)
     problem = two_class_problem(data, 0.0, 2 * half_width, seed)
     run = simulate(problem, log10_times=[LATE])
-    limit = stable_rank(limit_rates(problem)[problem.weights[1][0] > 0])
+    limit = stable_rank_of(logarithmic_rates(problem)[problem.weights[1][0] > 0])
     return float(measures.stable_rank_by_sign(run)[-1][0]), limit
 
 
@@ -100,7 +100,7 @@ def _mean_limit(class_size: int, half_width: int, draws: int) -> float:
     found = []
     for seed in range(draws):
         active = np.random.default_rng(seed).standard_normal((half_width, class_size)) > 0
-        found.append(stable_rank(active * (half_width / np.maximum(active.sum(axis=0), 1))))
+        found.append(stable_rank_of(active * (half_width / np.maximum(active.sum(axis=0), 1))))
     return float(np.mean(found))
 
 

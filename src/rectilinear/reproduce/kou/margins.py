@@ -10,11 +10,11 @@ from ... import datasets
 from ...arrays import Array
 from ...flow import simulate
 from ...long_trajectory import LongTrajectory
+from ...measures.coefficients import increment_ratios, loss_slopes
 from ...network import Network
 from ...plots import style
 from ...problem import Problem
 from ...theorems import predict
-from ...theorems.decomposition import increment_ratios, loss_slopes
 from ..claim import Claim, Evidence, Measurement, Picture, Verdict, at_least, at_most, between, noted
 from ..papers import KOU
 from .networks import KINDS, LEAK, LOG_TIMES, SETTINGS, data_of, descent, long_run, two_class_problem

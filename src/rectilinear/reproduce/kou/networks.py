@@ -11,9 +11,9 @@ from ...arrays import Array, Mask
 from ...dataset import Dataset
 from ...flow import descend, simulate
 from ...long_trajectory import LongTrajectory
+from ...measures.coefficients import decomposition
 from ...network import Network
 from ...problem import Problem
-from ...theorems.decomposition import decomposition
 from ...trajectory import Trajectory
 
 LEAK = 0.3

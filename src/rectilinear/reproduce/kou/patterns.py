@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...measures.coefficients import decomposition, last_switch
 from ...plots import style
-from ...theorems.decomposition import decomposition, last_switch
-from ...theorems.kou import patterns
+from ...reduced.frozen_limit import patterns
 from ...trajectory import Trajectory
 from ..claim import Claim, Evidence, Form, Measurement, Picture, Verdict, at_most
 from ..papers import KOU

@@ -9,8 +9,8 @@ import numpy as np
 from ... import measures
 from ...long_trajectory import LongTrajectory
 from ...plots import style
-from ...theorems.fixed_layer import limit_rates
-from ...theorems.kou import stable_rank
+from ...reduced.stable_rank import stable_rank_of
+from ...theorems.fixed_layer import logarithmic_rates
 from ..claim import Claim, Evidence, Form, Measurement, Picture, Verdict, at_most, between, noted
 from ..papers import KOU
 from .networks import KINDS, LEAK, LOG_TIMES, SETTINGS, long_run
@@ -81,8 +81,8 @@ def _draw_ranks() -> Figure:
 def _orthogonal_limits() -> tuple[float, float]:
     """The stable ranks of W_+ and W_- at infinity on orthogonal data, ReLU."""
     problem = long_run("orthogonal", 0.0).problem
-    rates, positive = limit_rates(problem), problem.weights[1][0] > 0
-    return stable_rank(rates[positive]), stable_rank(rates[~positive])
+    rates, positive = logarithmic_rates(problem), problem.weights[1][0] > 0
+    return stable_rank_of(rates[positive]), stable_rank_of(rates[~positive])
 
 
 def check_relu_rank(full: bool) -> Evidence:

@@ -13,7 +13,7 @@ from ...flow import descend
 from ...network import Network, Weights
 from ...plots import style
 from ...problem import Problem
-from ...theorems.deep_structure import deep_structure
+from ...reduced.deep_structure import deep_structure
 from ...trajectory import Trajectory
 from ..claim import Claim, Evidence, Picture, Verdict, at_least, at_most, noted
 from ..papers import ZHANG

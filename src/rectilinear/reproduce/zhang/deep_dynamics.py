@@ -10,8 +10,8 @@ from ... import datasets
 from ...flow import simulate
 from ...network import Network, Weights
 from ...problem import Problem
-from ...theorems.deep_flow import masked_velocity, structured_velocity
-from ...theorems.deep_structure import aligned_deep_weights, deep_structure
+from ...reduced.deep_structure import aligned_deep_weights, deep_structure
+from ...theorems.deep_reduction import masked_velocity, structured_velocity
 from ..claim import Claim, Evidence, Form, Verdict, at_least, at_most
 from ..papers import ZHANG
 

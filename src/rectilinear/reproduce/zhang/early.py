@@ -13,8 +13,8 @@ from ...flow import simulate
 from ...network import Network
 from ...plots import style
 from ...problem import Problem
-from ...theorems.aligned_flow import growing_part
-from ...theorems.early import early_weights, error_bound, growth_rate, norm_bound, start_size
+from ...reduced.aligned_flow import growing_part
+from ...theorems.early_phase import early_weights, error_bound, growth_rate, norm_bound, start_size
 from ...trajectory import Trajectory
 from ..claim import Claim, Evidence, Form, Picture, Verdict, at_most, between, noted
 from ..papers import ZHANG

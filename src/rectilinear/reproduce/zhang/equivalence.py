@@ -12,7 +12,7 @@ from ...dataset import Dataset
 from ...flow import descend, simulate
 from ...network import Network, Weights
 from ...problem import Problem
-from ...theorems.symmetric import linear_twin
+from ...theorems.symmetric_data import linear_twin
 from ...trajectory import Trajectory
 from ..claim import Claim, Evidence, Form, Verdict, at_most, noted
 from ..papers import ZHANG
@@ -40,13 +40,9 @@ def aligned(data: Dataset, alpha: float, loss: str, scale: float = 0.1, l2: floa
     return Problem(data, network, network.init(scale, seed=1, start="rank_one"), loss, l2)
 
 
-def slope_mean(problem: Problem) -> float:
-    return (1.0 + problem.network.alpha) / 2.0
-
-
 def flows_apart(problem: Problem, end: float = 12.0) -> tuple[float, Trajectory, Trajectory]:
     """Relative distance of weights from the linear twin's at equal rescaled times, and both runs."""
-    c, clock = slope_mean(problem), np.linspace(0.0, end, 25)
+    c, clock = problem.network.mean_slope, np.linspace(0.0, end, 25)
     run = simulate(problem, clock / c, rtol=1e-11, method="smooth")
     twin = simulate(linear_twin(problem), clock, rtol=1e-11, method="smooth")
     return weights_apart(run, twin, c), run, twin
@@ -149,7 +145,7 @@ def check_descent(full: bool) -> Evidence:
 
 
 def steps_apart(problem: Problem, rate: float, steps: int) -> float:
-    c = slope_mean(problem)
+    c = problem.network.mean_slope
     run = descend(problem, rate, steps, record_every=10)
     twin = descend(linear_twin(problem), c * rate, steps, record_every=10)
     return weights_apart(run, twin, c)

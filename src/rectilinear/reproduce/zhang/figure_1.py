@@ -14,9 +14,9 @@ from ...network import Network
 from ...plots import style
 from ...prediction import Prediction
 from ...problem import Problem
+from ...reduced.aligned_flow import growing_part
 from ...theorems import predict
-from ...theorems.aligned_flow import growing_part
-from ...theorems.symmetric import linear_twin
+from ...theorems.symmetric_data import linear_twin
 from ...theorems.two_neurons import halves
 from ...trajectory import Trajectory
 from ..claim import Claim, Evidence, Form, Picture, Verdict, at_least, at_most, between, noted
@@ -32,18 +32,14 @@ RESCALED_TIMES = np.linspace(0.0, 30.0, 121)  # c t, the clock of the linear net
 RTOL = 1e-9
 
 
-def slope_mean(alpha: float) -> float:
-    """c = (alpha + 1)/2."""
-    return (alpha + 1.0) / 2.0
-
-
 @cache
 def runs() -> dict[float, Trajectory]:
     """The five networks at equal rescaled times; they start from W(0)/sqrt(c), so that all have one linear twin."""
     data = datasets.sine_teacher()
     found = {}
     for alpha in ALPHAS:
-        network, c = Network(data.inputs, (WIDTH,), alpha), slope_mean(alpha)
+        network = Network(data.inputs, (WIDTH,), alpha)
+        c = network.mean_slope
         start = tuple(layer / np.sqrt(c) for layer in network.init(SCALE, seed=0))
         found[alpha] = simulate(Problem(data, network, start), RESCALED_TIMES / c, rtol=RTOL)
     return found
@@ -51,7 +47,7 @@ def runs() -> dict[float, Trajectory]:
 
 def weight_error(run: Trajectory, linear: Trajectory) -> Array:
     """|sqrt(c) W(t/c) - W_lin(t)| / |W_lin(t)| over both layers, (t,)."""
-    root = np.sqrt(slope_mean(run.problem.network.alpha))
+    root = np.sqrt(run.problem.network.mean_slope)
     apart = [root * layer - twin for layer, twin in zip(run.weights, linear.weights, strict=True)]
     return np.asarray(_norms(apart) / _norms(linear.weights))
 
@@ -150,7 +146,7 @@ def check_seeds(full: bool) -> Evidence:
     for seed in range(SEEDS):
         problem = Problem(data, network, network.init(SCALE, seed))
         twin = linear_twin(problem)
-        run, linear = simulate(problem, [END / slope_mean(0.0)], rtol=1e-5), simulate(twin, [END], rtol=1e-5)
+        run, linear = simulate(problem, [END / problem.network.mean_slope], rtol=1e-5), simulate(twin, [END], rtol=1e-5)
         measured.append(weight_error(run, linear)[0])
         foretold.append(imbalance_error(problem))
     errors, formula = np.array(measured), np.array(foretold)

@@ -13,7 +13,7 @@ from ...flow import simulate
 from ...network import Network, Weights
 from ...plots import style
 from ...problem import Problem
-from ...theorems.perturbed import plateau
+from ...theorems.perturbed_symmetry import plateau
 from ...trajectory import Trajectory
 from ..claim import Claim, Evidence, Form, Picture, Verdict, at_least, at_most, between, noted
 from ..panels import draw_output

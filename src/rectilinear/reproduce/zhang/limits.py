@@ -13,11 +13,11 @@ from ...flow import simulate
 from ...network import Network
 from ...plots import style
 from ...problem import Problem
+from ...reduced.max_margin import max_margin
 from ...theorems import predict
-from ...theorems.max_margin import max_margin
 from ..claim import Claim, Evidence, Form, Picture, Verdict, at_least, at_most, between, noted
 from ..papers import ZHANG
-from .equivalence import aligned, mixed_labels, slope_mean, uneven_data
+from .equivalence import aligned, mixed_labels, uneven_data
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -153,7 +153,7 @@ def check_time_course(full: bool) -> Evidence:
         run = simulate(problem, times, rtol=1e-11, method="smooth")
         corrected.append(np.abs(predict(problem, times, "time_course").linear_map - run.linear_map).max())
         # U = c |W|^2 is |W_1(0)|^2, as printed, for weights larger by 1/sqrt(c)
-        larger = problem.with_weights(tuple(layer / np.sqrt(slope_mean(problem)) for layer in problem.weights))
+        larger = problem.with_weights(tuple(layer / np.sqrt(problem.network.mean_slope) for layer in problem.weights))
         printed.append(np.abs(predict(larger, times, "time_course").linear_map - run.linear_map).max())
     random = _random_start(data)
     return Evidence(

@@ -14,11 +14,11 @@ from ...network import Network
 from ...plots import style
 from ...problem import Problem
 from ...theorems import predict
-from ...theorems.symmetric import linear_twin
+from ...theorems.symmetric_data import linear_twin
 from ...trajectory import Trajectory
 from ..claim import Claim, Evidence, Measurement, Picture, Verdict, at_most, between, noted
 from ..papers import ZHANG
-from .equivalence import FLOW, STEPS, aligned, flows_apart, mixed_labels, slope_mean, steps_apart, uneven_data, weights_apart
+from .equivalence import FLOW, STEPS, aligned, flows_apart, mixed_labels, steps_apart, uneven_data, weights_apart
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,7 +30,7 @@ def check_decay(full: bool) -> Evidence:
         for alpha in (0.0, 0.3):
             problem = aligned(data, alpha, loss, l2=0.02)
             error, run, _ = flows_apart(problem)
-            c, clock = slope_mean(problem), np.linspace(0.0, 12.0, 25)
+            c, clock = problem.network.mean_slope, np.linspace(0.0, 12.0, 25)
             twin = linear_twin(problem)
             same = Problem(twin.data, twin.network, twin.weights, twin.loss, problem.l2)
             naive = weights_apart(run, simulate(same, clock, rtol=1e-11, method="smooth"), c)

@@ -8,13 +8,13 @@ import numpy as np
 
 from ... import datasets, measures
 from ...arrays import Array
+from ...conditions import asymmetry
 from ...dataset import Dataset
 from ...flow import descend, simulate
 from ...network import Network
 from ...plots import style
 from ...problem import Problem
-from ...theorems.asymmetry import asymmetry
-from ...theorems.symmetric import linear_twin
+from ...theorems.symmetric_data import linear_twin
 from ...trajectory import Trajectory
 from ..claim import Claim, Evidence, Measurement, Picture, Verdict, at_least, at_most, noted
 from ..panels import draw_output

@@ -18,12 +18,12 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 from ..arrays import Array
-from ..conditions import Finding, even_inputs, odd_target, true_or_not
+from ..conditions import Finding, deep_aligned_start, even_inputs, every_layer_trains, odd_target
 from ..dataset import Dataset
 from ..errors import FlowError, HypothesisError
 from ..network import Weights
 from ..problem import Problem
-from .deep_structure import DeepStructure, blocks, deep_aligned_start, deep_structure
+from ..reduced.deep_structure import DeepStructure, blocks, deep_structure
 from .theorem import WITHIN_WINDOW, Solution, Theorem
 
 RTOL, ATOL = 1e-12, 1e-13  # of ln v and r; both are of order one however small the weights
@@ -130,15 +130,8 @@ def _solve(problem: Problem, times: Array) -> Solution:
     return Solution(loss=loss, linear_map=linear_map, weights=weights)
 
 
-def _every_layer_trains(problem: Problem) -> Finding:
-    network = problem.network
-    holds = all(network.trainable_layers) and not network.bias
-    sentence = f"all layers must train, without bias; the network is {network}."
-    return true_or_not("every_layer_trains", holds, sentence)
-
-
 def _hypotheses(problem: Problem) -> list[Finding]:
-    findings = [_every_layer_trains(problem), deep_aligned_start(problem)]
+    findings = [every_layer_trains(problem), deep_aligned_start(problem)]
     if problem.network.alpha < 1:
         findings += [even_inputs(problem.data), odd_target(problem.data)]
     return findings

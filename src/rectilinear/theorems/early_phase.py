@@ -18,11 +18,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays import Array
-from ..conditions import Finding, no_decay, true_or_not
+from ..conditions import Finding, lipschitz_loss, no_decay
 from ..network import Weights
 from ..problem import Problem
-from .aligned_flow import linear_pull, slope_mean
-from .symmetric import CONDITION_THREE_BREAKS, condition_three
+from ..reduced.aligned_flow import linear_pull
+from .symmetric_data import CONDITION_THREE_BREAKS, condition_three
 from .theorem import WITHIN_WINDOW, Solution, Theorem
 
 LIPSCHITZ = {"square": 1.0, "logistic": 0.25}  # of the pull as a function of the output
@@ -30,7 +30,7 @@ LIPSCHITZ = {"square": 1.0, "logistic": 0.25}  # of the pull as a function of th
 
 def growth_rate(problem: Problem) -> float:
     """kappa: small weights grow like e^{kappa t}."""
-    return slope_mean(problem) * float(np.linalg.norm(linear_pull(problem)(np.zeros(problem.data.inputs))))
+    return problem.network.mean_slope * float(np.linalg.norm(linear_pull(problem)(np.zeros(problem.data.inputs))))
 
 
 def start_size(problem: Problem) -> float:
@@ -86,13 +86,7 @@ def early_weights(problem: Problem, times: Array) -> tuple[Array, Array]:
 
 
 def hypotheses(problem: Problem) -> list[Finding]:
-    return [*condition_three(problem), _lipschitz_loss(problem), no_decay(problem)]
-
-
-def _lipschitz_loss(problem: Problem) -> Finding:
-    holds = problem.loss.name in LIPSCHITZ
-    sentence = f"a pull that is Lipschitz in the output (square or logistic loss) is required; the loss is {problem.loss}."
-    return true_or_not("lipschitz_loss", holds, sentence)
+    return [*condition_three(problem), lipschitz_loss(problem), no_decay(problem)]
 
 
 def solve(problem: Problem, times: Array) -> Solution:

@@ -11,14 +11,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from ..arrays import Array
 from ..errors import FlowError, HypothesisError
-from ..prediction import SmallNetwork
 from ..problem import Problem
+from ..remembered import remembered
+from .small_network import SmallNetwork
 from .small_neurons import PullField, SmallNeuron
 from .subnetworks import SubNetworks, early_subnetworks, flow_of, merged
 
@@ -53,7 +53,7 @@ class Rise:
         )
 
 
-@lru_cache(maxsize=4)  # findings and predictions ask for the same rise
+@remembered
 def rise_of(problem: Problem) -> Rise:
     """Follow the two groups to their fits, and every neuron on its own in the field of their residuals."""
     data = problem.data

@@ -16,11 +16,11 @@ import numpy as np
 from ..arrays import Array
 from ..conditions import Finding, even_inputs, odd_target, rank_one_start, two_layers
 from ..network import Network
-from ..prediction import SmallNetwork
 from ..problem import Problem
-from .aligned_flow import AlignedStart, aligned_flow, aligned_start, grown_start, slope_mean
-from .limits import Limit, limit_state, linear_limit
-from .linear_loss import linear_loss
+from ..reduced.aligned_flow import AlignedStart, aligned_flow, aligned_start, grown_start
+from ..reduced.linear_loss import linear_loss
+from ..reduced.small_network import SmallNetwork
+from .limit import Limit, limit_state, linear_limit
 from .theorem import Solution, Theorem
 from .two_neurons import two_neuron_run
 
@@ -36,7 +36,7 @@ def linear_twin(problem: Problem) -> Problem:
     >>> linear_twin(Problem(data, net, net.init(0.1, seed=0, start="rank_one"), l2=0.1)).l2
     0.2
     """
-    network, c = problem.network, slope_mean(problem)
+    network, c = problem.network, problem.network.mean_slope
     linear = Network(network.inputs, network.widths, 1.0, network.bias, network.trainable)
     weights = tuple(np.sqrt(c) * layer for layer in problem.weights)
     return Problem(problem.data, linear, weights, problem.loss, problem.l2 / c)
@@ -62,7 +62,7 @@ def aligned_solution(
         linear_map=maps,
         direction=None if limit is None else limit.direction,
         neglected=neglected,
-        small=_two_halves(states / np.sqrt(slope_mean(problem)), start.v),
+        small=_two_halves(states / np.sqrt(problem.network.mean_slope), start.v),
     )
 
 

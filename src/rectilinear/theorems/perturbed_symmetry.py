@@ -17,37 +17,31 @@ and where d - 1 of them meet; elsewhere survivors turn once the first of them ha
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from scipy.integrate import solve_ivp
-from scipy.optimize import nnls
 
 from ..arrays import Array
 from ..conditions import (
     Finding,
-    even_inputs,
-    measured_finding,
+    broken_symmetry,
+    fixed_halves,
+    nearly_symmetric,
     no_decay,
-    odd_target,
+    pinned_survivors,
     small_start,
     square_loss,
-    true_or_not,
     two_layers,
-    undecided,
 )
-from ..errors import FlowError, HypothesisError, InputError
-from ..prediction import SmallNetwork
+from ..errors import HypothesisError, InputError
 from ..problem import Problem
-from .asymmetry import nearly_symmetric
-from .rise import Rise, rise_of
-from .subnetworks import SubNetworks, flow_of, small_network
+from ..reduced.escape import Escape, survivor_features
+from ..reduced.linear_loss import best_linear_map
+from ..reduced.rise import Rise, rise_of
+from ..reduced.small_network import SmallNetwork
+from ..reduced.subnetworks import SubNetworks, flow_of, small_network
 from .theorem import WITHIN_WINDOW, Solution, Theorem, finite_times
 
 DROP = 0.1  # share of the plateau's height by which the loss must fall for the plateau to end
-RTOL, ATOL = 1e-9, 1e-9  # of ln A
-MOST_WORK = 200_000  # lines times neurons that are followed one by one; a minute or so
-LONGEST = 1e6  # of the escape, in units of the fastest escape time; what takes longer counts as never
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,64 +91,8 @@ def plateau(problem: Problem, drop: float = DROP) -> Plateau:
     rise = rise_of(problem)
     pinned = rise.turning_room(problem.data.lines.normals) == 0
     ends = rise.end + Escape.of(problem, rise).time_to((1 - drop) * rise.height) if pinned else np.nan
-    linear_height = float(np.mean((problem.y - problem.data.x @ _best_fit(problem)) ** 2)) / 2
+    linear_height = float(np.mean((problem.y - problem.data.x @ best_linear_map(problem.data)) ** 2)) / 2
     return Plateau(rise.height, linear_height, rise.end, ends, drop, rise.residuals, rise.survivors)
-
-
-@dataclass(frozen=True, eq=False)
-class Escape:
-    """The Lotka-Volterra system: `features` M phi_k (n, k), `goal` M y (n,), and ln A_k at the start of the plateau."""
-
-    features: Array
-    goal: Array
-    log_start: Array
-
-    @classmethod
-    def of(cls, problem: Problem, rise: Rise) -> Escape:
-        features = _survivor_features(problem, rise.survivors)
-        fitted = rise.design @ np.linalg.lstsq(rise.design, features, rcond=None)[0]
-        return cls(features - fitted, rise.residuals, rise.survivors.log_sizes)
-
-    def loss(self, sizes: Array) -> float:
-        return float(np.mean((self.goal - self.features @ sizes) ** 2)) / 2
-
-    def course(self, times: Array) -> Array:
-        """A (t, k) at rising finite times > 0 after the plateau's beginning."""
-        if not len(self.log_start) or not times.size:
-            return np.empty((len(times), len(self.log_start)))
-        return np.asarray(np.exp(self._run((0.0, float(times[-1])), t_eval=times).y.T))
-
-    def time_to(self, target: float) -> float:
-        """When the loss falls below `target`; infinity if the best non-negative sizes, to which A tends, stay above it."""
-        if not len(self.log_start) or self.loss(nnls(self.features, self.goal)[0]) >= target:
-            return np.inf
-
-        def above(_: float, log_sizes: Array) -> float:
-            return self.loss(np.exp(log_sizes)) - target
-
-        above.terminal = True  # type: ignore[attr-defined]
-        rates = self.features.T @ self.goal / len(self.goal)
-        run = self._run((0.0, LONGEST / float(rates.max())), events=above)
-        return float(run.t[-1]) if run.t_events[0].size else np.inf
-
-    def _run(self, span: tuple[float, float], **options: Any) -> Any:
-        def field(_: float, log_sizes: Array) -> Array:
-            left = self.goal - self.features @ np.exp(log_sizes)
-            return np.asarray(2 * left @ self.features / len(left))
-
-        run = solve_ivp(field, span, self.log_start, method="LSODA", rtol=RTOL, atol=ATOL, **options)
-        if not run.success:
-            raise FlowError(f"the escape from the plateau must be integrable, but it stopped: {run.message}")
-        return run
-
-
-def _survivor_features(problem: Problem, survivors: SubNetworks) -> Array:
-    """phi_k = s_k sigma(u_k . x) on the samples, (n, k)."""
-    return np.asarray(problem.network.activation(problem.data.x @ survivors.directions.T) * survivors.signs)
-
-
-def _best_fit(problem: Problem) -> Array:
-    return np.asarray(np.linalg.lstsq(problem.data.x, problem.y, rcond=None)[0])
 
 
 def _solve(problem: Problem, times: Array) -> Solution:
@@ -188,52 +126,10 @@ def _joined(problem: Problem, rise: Rise, rising: Array, sizes: Array) -> SmallN
 
 def _refitted(problem: Problem, rise: Rise, sizes: Array) -> SmallNetwork:
     """The large groups when they fit what survivors of sizes A (t, k) leave."""
-    left = problem.y - sizes @ _survivor_features(problem, rise.survivors).T
+    left = problem.y - sizes @ survivor_features(problem, rise.survivors).T
     maps = np.linalg.lstsq(rise.design, left.T, rcond=None)[0].T.reshape(len(sizes), 2, problem.data.inputs)
     norms = np.linalg.norm(maps, axis=2)
     return small_network(rise.groups, norms, maps * rise.groups.signs[:, None] / norms[:, :, None])
-
-
-def fixed_halves(problem: Problem) -> Finding:
-    """No sample lies between beta and the best linear fit w, so that the large groups need not turn across a kink.
-
-    `measured` is minus the smallest (beta . x)(w . x) / (|beta||w||x|^2); at most 0 is required.
-    """
-    data, fit = problem.data, _best_fit(problem)
-    scale = np.linalg.norm(fit) * np.linalg.norm(data.correlation) * np.sum(data.x**2, axis=1)
-    if not scale.all():
-        return measured_finding("fixed_halves", np.inf, 0.0, "the best linear fit is zero, so there is no rise.")
-    cosines = (data.x @ fit) * (data.x @ data.correlation) / scale
-    worst = int(np.argmin(cosines))
-    sentence = (
-        "every sample is on the same side of beta and of the best linear fit."
-        if cosines[worst] >= 0
-        else f"sample {worst} changes sides between beta and the best linear fit."
-    )
-    return measured_finding("fixed_halves", -float(cosines[worst]), 0.0, sentence, (worst,))
-
-
-def broken_symmetry(problem: Problem) -> Finding:
-    """The data are not exactly symmetric: with Condition 3 nothing grows on the plateau, which is then the limit."""
-    holds = not (even_inputs(problem.data).holds and odd_target(problem.data).holds)
-    sentence = "the data are not exactly symmetric." if holds else "the data are exactly symmetric: use two_neurons."
-    return true_or_not("broken_symmetry", holds, sentence)
-
-
-def pinned_survivors(problem: Problem) -> Finding:
-    """Every survivor lies on d - 1 independent kinks, so that it cannot turn; `measured` is the largest number that lack."""
-    work = len(problem.data.lines) * problem.network.widths[0]
-    if work > MOST_WORK:
-        sentence = f"undecided: {work} pairs of lines and neurons are too many to follow ({MOST_WORK} at most)."
-        return undecided("pinned_survivors", 0.0, sentence)
-    try:
-        rise = rise_of(problem)
-    except (FlowError, HypothesisError) as error:
-        return measured_finding("pinned_survivors", np.nan, 0.0, str(error))
-    room = rise.turning_room(problem.data.lines.normals)
-    found = f"{(rise.survivors.shares > 0).sum()} neurons survive small"
-    sentence = f"{found}, each pinned by kinks." if room == 0 else f"{found}, and some can turn in {room} dimension(s)."
-    return measured_finding("pinned_survivors", float(room), 0.0, sentence)
 
 
 def _setting(problem: Problem) -> list[Finding]:

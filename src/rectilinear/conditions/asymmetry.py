@@ -13,10 +13,12 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from ..arrays import Array, Indices
-from ..conditions import Finding, measured_finding, undecided
-from ..conditions.finding import remembered
 from ..dataset import Dataset
 from ..errors import InputError
+from ..problem import Problem
+from ..remembered import remembered
+from .finding import Finding, measured_finding, true_or_not, undecided
+from .symmetry import even_inputs, odd_target
 
 MAX_UNMATCHED = 2000  # samples without an exact mirror image; the matching compares every pair of them
 NEARLY_SYMMETRIC = 0.1  # beyond it a perturbation theory around the symmetric data set is not credible
@@ -95,3 +97,10 @@ def _costs(x: Array, y: Array, label_weight: float) -> Array:
     """|x_i + x_j|^2 + label_weight (y_i + y_j)^2 for all pairs i, j."""
     squares = np.sum(x**2, axis=1)
     return np.asarray(np.add.outer(squares, squares) + 2 * x @ x.T + label_weight * np.add.outer(y, y) ** 2)
+
+
+def broken_symmetry(problem: Problem) -> Finding:
+    """The data are not exactly symmetric: with Condition 3 nothing grows on the plateau, which is then the limit."""
+    holds = not (even_inputs(problem.data).holds and odd_target(problem.data).holds)
+    sentence = "the data are not exactly symmetric." if holds else "the data are exactly symmetric: use two_neurons."
+    return true_or_not("broken_symmetry", holds, sentence)

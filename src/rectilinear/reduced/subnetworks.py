@@ -21,8 +21,8 @@ from scipy.special import logsumexp
 from ..arrays import Array, Mask
 from ..dataset import Dataset
 from ..errors import FlowError
-from ..prediction import SmallNetwork
 from ..problem import Problem
+from .small_network import SmallNetwork
 from .small_neurons import Settled, settle_all
 
 RTOL, ATOL = 1e-10, 1e-12  # of eta and q, both of order one however small the weights

@@ -18,10 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Array, Indices
-from ..conditions import Finding, measured_finding
 from ..errors import InputError
 from ..network import Network, Weights
-from ..problem import Problem
 
 ALIGNED = 1e-10  # relative distance from the structure that rounding can explain
 MAX_SWEEPS = 10_000  # of the fixed-point iteration for leaky blocks; each shrinks the error by about alpha^2
@@ -183,21 +181,6 @@ def aligned_deep_weights(network: Network, r: ArrayLike, u: float, seed: int) ->
     rng = np.random.default_rng(seed)
     hidden = tuple(_balanced_unit(rng.standard_normal(width)) for width in network.widths)
     return _structured(blocks(network.layers, network.alpha), hidden, _unit(direction), u)
-
-
-def deep_aligned_start(problem: Problem) -> Finding:
-    """The starting weights have the structure of Eq. 40 (ReLU) or Eq. 39 (linear), to rounding."""
-    try:
-        found = deep_structure(problem.weights, problem.network.alpha)
-    except InputError as error:
-        return measured_finding("deep_aligned_start", np.inf, ALIGNED, str(error))
-    where = int(np.argmax(found.distances)) + 1
-    sentence = (
-        f"the weights leave the structure by {found.distance:.2g}, most in layer {where}."
-        if found.distance > ALIGNED
-        else "the weights have the rank-one and rank-two structure."
-    )
-    return measured_finding("deep_aligned_start", found.distance, ALIGNED, sentence)
 
 
 def _structured(factors: Blocks, hidden: tuple[Array, ...], r: Array, u: float) -> Weights:

@@ -1,14 +1,4 @@
-"""Nearly orthogonal data, second layer fixed at +-1/m (Kou, Chen & Gu, NeurIPS 2023): where the first layer's direction ends.
-
-Once no neuron switches any more the output is linear in W_1, so that the direction of W_1 ends at the hard-margin SVM of the
-features that the frozen patterns give: the shortest W_1 with y_i f(x_i) >= 1,
-
-    w_h = sum_i mu_i y_i a_h xi_hi,   mu_i >= 0,   xi_hi = sigma'_hi (x_i without the normals of kinks that hold neuron h).
-
-For leaky ReLU all neurons of one sign end with one pattern, active on their own class only. So W_+ and W_- have rank one, and
-the margins are equal if and only if every sample is a support vector, which near-orthogonality ensures. For ReLU the final
-pattern depends on the start; given it, the same program gives the limit and its stable ranks.
-"""
+"""Where the direction of W_1 ends once no neuron switches any more, the second layer being fixed."""
 
 from __future__ import annotations
 
@@ -17,16 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import Array, Signs
-from ..conditions import Finding, measured_finding, nearly_orthogonal, no_decay
 from ..network import Weights
 from ..problem import Problem
-from .fixed_layer import first_layer_only
 from .max_margin import max_margin
-from .phuong_lampert import both_classes, falling_loss
-from .theorem import WITHIN_WINDOW, Solution, Theorem, limit_only
 
 ON_KINK = 1e-11  # cosines between neuron and sample below it are rounding: the neuron is held there
-ROUNDING = 1e-10  # relative differences of second-layer weights that rounding can explain
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,66 +107,3 @@ def _hold_shares(problem: Problem, signs: Signs, multipliers: Array) -> Array:
         with np.errstate(divide="ignore", invalid="ignore"):  # a sample that is no support vector holds nothing
             shares[h, held] = needed / ((1.0 - alpha) * pulls[held])
     return shares
-
-
-def two_class_layer(problem: Problem) -> Finding:
-    """a_h = +-1/m with m neurons of either sign; `measured` is the largest relative deviation."""
-    second = problem.weights[1][0]
-    deviation = float(np.abs(np.abs(second) * len(second) / 2.0 - 1.0).max())
-    balanced = int(np.sum(second > 0)) == int(np.sum(second < 0))
-    measured = deviation if balanced else np.inf
-    sentence = f"the second layer must be +1/m on m neurons and -1/m on m others; it deviates by {measured:.2g}."
-    return measured_finding("two_class_layer", measured, ROUNDING, sentence)
-
-
-def hypotheses(problem: Problem) -> list[Finding]:
-    return [
-        first_layer_only(problem),
-        two_class_layer(problem),
-        falling_loss(problem),
-        no_decay(problem),
-        both_classes(problem.data),
-        nearly_orthogonal(problem.data),
-    ]
-
-
-def solve(problem: Problem, times: Array) -> Solution:
-    """At infinity the loss is zero; for leaky ReLU the limit of the direction gives stable ranks and margins."""
-    statistics: dict[str, float] = {}
-    if problem.network.alpha > 0:
-        limit = frozen_limit(problem, class_pattern(problem))
-        positive = problem.weights[1][0] > 0
-        statistics = {
-            "certificate": limit.certificate,
-            "stable rank of W_+": stable_rank(limit.first[positive]),
-            "stable rank of W_-": stable_rank(limit.first[~positive]),
-            "stable rank of W": stable_rank(limit.first),
-        }
-    return Solution(loss=np.zeros(len(times)), statistics=statistics)
-
-
-def stable_rank(matrix: Array) -> float:
-    """|M|_F^2 / |M|_2^2."""
-    values = np.linalg.svd(matrix, compute_uv=False)
-    return float(np.sum((values / values[0]) ** 2))
-
-
-LOW_RANK_BIAS = Theorem(
-    name="low_rank_bias",
-    title="on nearly orthogonal data the classes' weight matrices end with low stable rank and all margins equal",
-    source="Kou, Chen & Gu 2023",
-    strength=80,
-    hypotheses=hypotheses,
-    breaks={
-        "first_layer_only": "the second layer grows along, the loss falls like 1/(t ln t) and sizes of neurons part",
-        "two_class_layer": "neurons of one class move at different speeds",
-        "falling_loss": "training ends at finite weights, not at a direction",
-        "no_decay": "weights stay finite, and margins need not become equal",
-        "both_classes": "one of the two matrices is never trained to be active",
-        "nearly_orthogonal": "a sample may be fitted by the others: it is then no support vector and has a larger margin",
-        WITHIN_WINDOW: "there is no limit to speak of; simulate the problem, or see fixed_layer for orthogonal data",
-    },
-    solve=solve,
-    window=limit_only,
-    essential=("first_layer_only", "falling_loss", WITHIN_WINDOW),
-)

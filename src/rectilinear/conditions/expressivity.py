@@ -5,7 +5,7 @@ sigma(z) = (1 + alpha)/2 z + (1 - alpha)/2 |z|, so every two-layer network is
     f(x) = v . x + (1 - alpha)/2 sum_h a_h |w_h . x|,   v = (1 + alpha)/2 W_2 W_1:
 
 a linear part, which is all of its odd part, and an even part of degree one. Corollary 2: an odd two-layer network is linear.
-Three layers can do more (Eq. 3, `odd_nonlinear_network`). What that means for a data set is its `budget`.
+Three layers can do more (Eq. 3, `network.odd_nonlinear_network`). What that means for a data set is its `budget`.
 """
 
 from __future__ import annotations
@@ -16,19 +16,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Array
-from ..conditions import Budget, budget
 from ..dataset import Dataset
 from ..errors import InputError
-from ..network import Network, Weights, odd_nonlinear_network
+from ..network import Network, Weights
+from .budget import budget
 
 CANCELLED = 1e-12  # a sum of contributions below this fraction of their sizes is rounding
 KINK_SEED = 271_828  # unlike the seeds of data, so that random kinks never coincide with random samples
 
-__all__ = ["Budget", "Linearity", "budget", "interpolating_network", "linearity_of", "odd_nonlinear_network"]
-
 
 @dataclass(frozen=True, eq=False)
-class Linearity:
+class ExactLinearity:
     """Whether a two-layer network is a linear function, and how much of it is not.
 
     Neurons on one line through the origin share |w . x| up to a factor, and distinct lines are independent, so the even part
@@ -65,28 +63,28 @@ class Linearity:
 
     def __repr__(self) -> str:
         if self.is_linear:
-            return f"Linearity: linear; neurons on {len(self.even)} lines cancel"
-        return f"Linearity: not linear; even part up to {self.bound:.3g} |x| from {np.count_nonzero(self.even)} lines"
+            return f"ExactLinearity: linear; neurons on {len(self.even)} lines cancel"
+        return f"ExactLinearity: not linear; even part up to {self.bound:.3g} |x| from {np.count_nonzero(self.even)} lines"
 
 
-def linearity_of(network: Network, weights: Weights) -> Linearity:
+def exact_linearity(network: Network, weights: Weights) -> ExactLinearity:
     """Decide exactly whether a two-layer network is a linear function of its input.
 
     >>> net = Network(inputs=2, widths=(2,))
-    >>> linearity_of(net, (np.array([[1.0, 2.0], [-2.0, -4.0]]), np.array([[2.0, -1.0]])))
-    Linearity: linear; neurons on 1 lines cancel
+    >>> exact_linearity(net, (np.array([[1.0, 2.0], [-2.0, -4.0]]), np.array([[2.0, -1.0]])))
+    ExactLinearity: linear; neurons on 1 lines cancel
     """
     linear_map = network.linear_part(weights)
     first, second = weights[0], weights[1][0]
     alive = np.linalg.norm(first, axis=1) * np.abs(second) > 0
     if not alive.any():
-        return Linearity(True, linear_map, np.empty((0, network.inputs)), np.empty(0))
+        return ExactLinearity(True, linear_map, np.empty((0, network.inputs)), np.empty(0))
     lines = Dataset(first[alive], second[alive]).lines
     contributions = (1.0 - network.alpha) / 2.0 * second[alive] * np.abs(lines.lengths)
     even = np.bincount(lines.index, contributions)
     sizes = np.bincount(lines.index, np.abs(contributions))
     left = np.where(np.abs(even) <= CANCELLED * sizes, 0.0, even.astype(np.float64))
-    return Linearity(not left.any(), linear_map, lines.normals, left)
+    return ExactLinearity(not left.any(), linear_map, lines.normals, left)
 
 
 def interpolating_network(data: Dataset, alpha: float = 0.0) -> tuple[Network, Weights]:

@@ -17,8 +17,8 @@ import numpy as np
 from ..arrays import Array
 from ..errors import InputError
 from ..long_trajectory import LongTrajectory
+from ..reduced.frozen_limit import patterns
 from ..trajectory import Trajectory
-from .kou import patterns
 
 INDEPENDENT = 1e-10  # smallest singular value of the samples, relative to the largest, at which rho still means something
 
@@ -38,7 +38,7 @@ class Decomposition:
         own = np.sign(second)[:, None] == y
         totals = np.sum(self.rho * own, axis=1)
         smallest = totals.min(axis=1)
-        return np.divide(totals.max(axis=1), smallest, out=np.full(len(totals), np.nan), where=smallest > 0)
+        return np.asarray(np.divide(totals.max(axis=1), smallest, out=np.full(len(totals), np.nan), where=smallest > 0))
 
 
 def decomposition(run: Trajectory) -> Decomposition:

@@ -12,13 +12,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import Array
-from ..conditions import Finding, either, even_inputs, odd_target, rank_one_start, separable, small_start, two_layers
+from ..conditions import (
+    Finding,
+    both_signs_grow,
+    either,
+    even_inputs,
+    odd_target,
+    rank_one_start,
+    separable,
+    small_start,
+    two_layers,
+)
 from ..dataset import Dataset
 from ..errors import HypothesisError
 from ..losses import Loss
 from ..problem import Problem
-from .aligned_flow import AlignedStart, aligned_flow, aligned_start, both_signs_grow, linear_pull, slope_mean
-from .max_margin import max_margin
+from ..reduced.aligned_flow import AlignedStart, aligned_flow, aligned_start, linear_pull
+from ..reduced.max_margin import max_margin
 from .theorem import WITHIN_WINDOW, Solution, Theorem, limit_only
 
 NULL_VALUE = 1e-12  # eigenvalues of Sigma below this fraction of the largest are directions that no sample has
@@ -95,7 +105,7 @@ def _final_sign(problem: Problem, start: AlignedStart) -> float:
     if abs(bottom) >= np.linalg.norm(top):
         return float(np.sign(bottom))
     steepness = float(np.linalg.norm(linear_pull(problem)(np.zeros(len(top)))))
-    grown = (20.0 - min(0.0, 2.0 * np.log(np.linalg.norm(start.z)))) / (slope_mean(problem) * steepness)
+    grown = (20.0 - min(0.0, 2.0 * np.log(np.linalg.norm(start.z)))) / (problem.network.mean_slope * steepness)
     return float(np.sign(aligned_flow(problem, start, np.array([grown]))[0, -1]))
 
 
@@ -135,7 +145,7 @@ def _unseen_part(problem: Problem, start: AlignedStart, size: float) -> Array:
 def _convex_minimum(problem: Problem) -> tuple[Array, float]:
     """argmin <l(y, w . x)> + (l2/c)|w| among the directions that samples have, and the gradient norm there."""
     data = problem.data
-    decay = problem.l2 / slope_mean(problem)
+    decay = problem.l2 / problem.network.mean_slope
     basis = _seen_directions(problem)
     seen = Dataset(data.x @ basis, data.y)
     pull = basis.T @ linear_pull(problem)(np.zeros(data.inputs))

@@ -17,13 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import Array
-from ..conditions import Finding, alignment, measured_finding
-from ..conditions.finding import Direction
-from ..errors import FlowError
 from ..problem import Problem
+from .alignment import nearest_aligned
+from .integrate import integrate
 
-TOLERANCE = 1e-12  # local error of the reduced flow; its global error stays below 1e-10
-MAX_STEPS = 100_000  # between two saved times; reduced flows need a few hundred in all
 MAX_EXPONENT = 100.0  # a trial step may overshoot far beyond any minimum; this keeps it finite until it is rejected
 
 
@@ -37,15 +34,15 @@ class AlignedStart:
 
 def aligned_start(problem: Problem) -> AlignedStart:
     """The start of an aligned network: exact for weights W_1 = p v r^T, W_2 = q v^T, their projection otherwise."""
-    found = alignment(problem.weights)
-    return AlignedStart(np.sqrt(slope_mean(problem)) * np.append(found.p * found.r, found.q), found.v)
+    found = nearest_aligned(problem.weights)
+    return AlignedStart(np.sqrt(problem.network.mean_slope) * np.append(found.p * found.r, found.q), found.v)
 
 
 def grown_start(problem: Problem) -> AlignedStart:
     """The aligned start that small random weights grow into: r = beta/|beta| and p v = q v = r1 (Theorem 13, Eq. 23)."""
     r1, direction = growing_part(problem)
     size = float(np.linalg.norm(r1))
-    return AlignedStart(np.sqrt(slope_mean(problem)) * size * np.append(direction, 1.0), r1 / size)
+    return AlignedStart(np.sqrt(problem.network.mean_slope) * size * np.append(direction, 1.0), r1 / size)
 
 
 def growing_part(problem: Problem) -> tuple[Array, Array]:
@@ -54,27 +51,6 @@ def growing_part(problem: Problem) -> tuple[Array, Array]:
     size = float(np.linalg.norm(beta))
     direction = beta / size if size else np.zeros_like(beta)
     return (problem.weights[0] @ direction + problem.weights[1][0]) / 2, direction
-
-
-def both_signs_grow(problem: Problem) -> Finding:
-    """Neurons of both signs grow: a group of one sign is silent on a half-space. `measured` is the smaller share of |r1|^2.
-
-    A linear network (alpha = 1) has no silent side and needs one sign only.
-    """
-    if problem.network.layers != 2 or problem.network.bias:
-        sentence = f"it is defined for two layers without bias, found {problem.network}."
-        return measured_finding("both_signs_grow", 0.0, 0.0, sentence, direction="above")
-    squares = growing_part(problem)[0]
-    squares = squares * np.abs(squares)
-    smaller = float(min(squares[squares > 0].sum(), -squares[squares < 0].sum()) / (np.abs(squares).sum() or 1.0))
-    sentence = f"neurons of the weaker sign have {smaller:.3g} of the growing weights; some are required."
-    direction: Direction = "at_least" if problem.network.alpha == 1.0 else "above"
-    return measured_finding("both_signs_grow", smaller, 0.0, sentence, direction=direction)
-
-
-def slope_mean(problem: Problem) -> float:
-    """c = (alpha + 1)/2, the mean slope of the activation."""
-    return (1.0 + problem.network.alpha) / 2.0
 
 
 def linear_pull(problem: Problem) -> Callable[[Array], Array]:
@@ -89,7 +65,7 @@ def linear_pull(problem: Problem) -> Callable[[Array], Array]:
 
 def aligned_flow(problem: Problem, start: AlignedStart, times: Array) -> Array:
     """z(t) at finite times, (t, d + 1)."""
-    c = slope_mean(problem)
+    c = problem.network.mean_slope
     decay = problem.l2 / c
     pull = linear_pull(problem)
     inputs = problem.data.inputs
@@ -109,26 +85,3 @@ def aligned_flow(problem: Problem, start: AlignedStart, times: Array) -> Array:
     state = np.append(start.z / norm, np.log(norm))
     path = integrate(velocity, state, c * times)
     return np.asarray(path[:, :-1] * np.exp(path[:, -1:]))
-
-
-def integrate(
-    velocity: Callable[..., Array],
-    start: Array,
-    times: Array,
-    constants: tuple[object, ...] = (),
-    tolerance: float = TOLERANCE,
-) -> Array:
-    """Solve state' = velocity(t, state, *constants) from t = 0 by LSODA; the states at `times` (t, state)."""
-    from scipy.integrate import odeint
-
-    if times[-1] == 0.0:
-        return start[None]
-    instants = times if times[0] == 0.0 else np.concatenate([[0.0], times])
-    path, report = odeint(
-        velocity, start, instants, constants, tfirst=True, full_output=True, rtol=tolerance, atol=tolerance, mxstep=MAX_STEPS
-    )
-    if report["message"] != "Integration successful." or not np.isfinite(path).all():
-        raise FlowError(
-            f"the reduced flow could not be followed to t = {times[-1]:g} ({report['message']}); simulate instead."
-        )
-    return np.asarray(path[len(instants) - len(times) :])
