@@ -1,5 +1,6 @@
 """Numbers of symmetry: matchings against brute force, half-spaces against Lemma 10, calibrated p-values."""
 
+from importlib import import_module
 from itertools import permutations
 
 import numpy as np
@@ -126,7 +127,7 @@ def test_mirrored_samples_are_as_even_as_can_be():
 
 
 def test_the_nearest_symmetric_data_set_of_many_samples_is_symmetric_and_as_near_as_said(monkeypatch):
-    monkeypatch.setattr("rectilinear.conditions.asymmetry.MAX_UNMATCHED", 10)
+    monkeypatch.setattr(import_module("rectilinear.conditions.asymmetry"), "MAX_UNMATCHED", 10)
     monkeypatch.setattr("rectilinear.conditions.mirror.MATCHED_AT_ONCE", 10)
     x = points(0, 100, 3)
     labels = np.tanh(x[:, 0])

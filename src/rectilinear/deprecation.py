@@ -17,7 +17,8 @@ def renamed(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
     """The `__getattr__` of a module some of whose `names` moved: old name -> "module.new_name" within the package.
 
     >>> find = renamed("rectilinear.conditions", {"alignment": "conditions.nearest_aligned"})
-    >>> with warnings.catch_warnings(record=True):
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
     ...     find("alignment").__name__
     'nearest_aligned'
     """

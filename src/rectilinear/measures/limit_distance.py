@@ -65,7 +65,7 @@ class Approach:
 def approach(run: LongTrajectory) -> Approach:
     """How a run on orthogonally separable data comes to its limit.
 
-    >>> from rectilinear import Network, datasets, simulate
+    >>> from rectilinear import Network, Problem, datasets, simulate
     >>> data, net = datasets.orthogonally_separable(samples=6, inputs=3), Network(3, (10,))
     >>> run = simulate(Problem(data, net, net.init(1e-3, seed=0), loss="logistic"), log10_times=[1e3, 1e4, 1e5])
     >>> {name: round(power, 1) for name, power in approach(run).exponents.items()}

@@ -55,6 +55,7 @@ def predict(problem: Problem, times: ArrayLike, theorem: str | None = None, forc
     Without `theorem`, the strongest theorem that applies is used. With it, that one is: where one of its hypotheses fails it
     refuses with what was required, what was found and what breaks, unless `force=True`, which goes on and says so.
 
+    >>> import numpy as np
     >>> from rectilinear import Network, datasets
     >>> data, net = datasets.sine_teacher(inputs=5, pairs=50), Network(inputs=5, widths=(100,))
     >>> problem = Problem(data, net, net.init(scale=1e-8, seed=0))
