@@ -216,14 +216,14 @@ REFUSALS = {
         [[1.0, 2.0], [3.0, 4.0]],
         {},
         "f must map inputs of shape (2, 2) to numbers of shape (2,), found float64 of shape (2, 2); "
-        "wrap it, e.g. lambda x: model(x)[:, 0].",
+        "wrap it, or choose one of several by output=0.",
     ),
     "not numbers": (
         lambda x: ["a"] * len(x),
         [[1.0], [2.0]],
         {},
         "f must map inputs of shape (2, 1) to numbers of shape (2,), found <U1 of shape (2,); "
-        "wrap it, e.g. lambda x: model(x)[:, 0].",
+        "wrap it, or choose one of several by output=0.",
     ),
     "infinite": (
         lambda x: np.where(x > 3, np.inf, x),

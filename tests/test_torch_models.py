@@ -4,8 +4,10 @@ These tests need torch, which the benchmark environment has: `make test-torch` r
 """
 
 import copy
+import re
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -97,15 +99,105 @@ def test_a_descent_in_torch_is_the_descent_here(torch):
         np.testing.assert_allclose(theirs, mine, rtol=1e-10, atol=1e-12)
 
 
-def test_linearity_takes_a_torch_model_through_a_lambda(torch):
+def test_linearity_takes_modules_of_any_precision(torch):
     network = NETWORKS["deep"]
-    weights = network.init(scale=1.0, seed=0)
-    model = rl.to_torch(network, weights)
+    weights = tuple(np.float32(layer) for layer in network.init(scale=1.0, seed=0))
     x = np.random.default_rng(0).standard_normal((50, 4))
-    theirs = rl.linearity(lambda inputs: model(torch.tensor(inputs)).detach().numpy(), x)
-    ours = rl.linearity(lambda inputs: network.output(weights, inputs), x)
-    for name, estimate in ours.estimates.items():
-        assert theirs.estimates[name].value == pytest.approx(estimate.value, rel=1e-9, abs=1e-12), name
+    ours = rl.linearity(lambda inputs: network.output(network.check_weights(weights), inputs), x)
+    for precision in (torch.float32, torch.float64):
+        model = rl.to_torch(network, weights).to(precision)
+        theirs = rl.linearity(model, x)
+        assert model[0].weight.dtype == precision
+        for name, estimate in ours.estimates.items():
+            assert theirs.estimates[name].value == pytest.approx(estimate.value, rel=1e-9, abs=1e-12), name
+
+
+def test_rounding_in_single_precision_is_not_taken_for_pieces(torch):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(5, 50, bias=False), torch.nn.ReLU(), torch.nn.Linear(50, 1, bias=False))
+    x = np.random.default_rng(0).standard_normal((200, 5))
+    found = rl.linearity(lambda inputs: model(torch.tensor(inputs, dtype=torch.float32)).detach().numpy(), x)
+    assert (found.pieces_from_origin.value, found.pieces_from_origin.high) == (1.0, 1.0)
+
+
+def test_smooth_activations_are_called_smooth(torch):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(5, 50), torch.nn.GELU(), torch.nn.Linear(50, 1))
+    found = rl.linearity(model, np.random.default_rng(0).standard_normal((100, 5)))
+    assert "not piecewise linear (smooth) between samples" in repr(found)
+
+
+def test_one_of_several_outputs(torch):
+    torch.manual_seed(0)
+    nn = torch.nn
+    model = nn.Sequential(nn.Linear(3, 4, bias=False), nn.ReLU(), nn.Linear(4, 2, bias=False))
+    x = np.random.default_rng(0).standard_normal((20, 3))
+    network, weights = rl.from_torch(model, output=1)
+    with torch.no_grad():
+        second = model.double()(torch.tensor(x))[:, 1].numpy()
+    np.testing.assert_allclose(network.output(weights, x), second, rtol=ROUNDING, atol=ROUNDING)
+    assert rl.linearity(model, x, output=1).even_energy.value > 0
+    with pytest.raises(rl.InputError, match=r"choose one of several by output=0\.$"):
+        rl.linearity(model, x)
+    with pytest.raises(rl.InputError, match=r"^output must be one of the 2 outputs, counted from 0, found 2\.$"):
+        rl.from_torch(model, output=2)
+
+
+def test_nested_models_with_layers_that_change_nothing(torch):
+    nn = torch.nn
+    last = nn.Linear(4, 1)
+    last.bias = nn.Parameter(torch.zeros(1), requires_grad=False)
+    inner = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Dropout(0.5))
+    model = nn.Sequential(nn.Flatten(), inner, nn.Identity(), last).eval()
+    network, weights = rl.from_torch(model)
+    assert network == rl.Network(3, (4,), bias=True)
+    x = torch.randn(6, 3)
+    np.testing.assert_allclose(network.output(weights, x.numpy()), model(x)[:, 0].detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_pages_about_torch_run_as_they_stand(torch, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parent.parent / "docs" / "pytorch.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    assert len(blocks) == 2
+    exec("\n".join(blocks), {})
+    assert (tmp_path / "training.png").stat().st_size > 0
+
+
+def test_a_watch_sees_what_the_measures_see(torch):
+    network = rl.Network(2, (8,))
+    problem = rl.Problem(rl.datasets.six_points(), network, network.init(scale=0.5, seed=0))
+    model = rl.to_torch(network, problem.weights)
+    seen = rl.watch(model, problem.data, learning_rate=0.1, every=2)
+    assert seen(0).loss == pytest.approx(problem.data_loss(problem.weights))
+    assert seen(1) is None
+    assert seen.snapshots[0].rank_one_residual == pytest.approx(rl.measures.rank_one_residual(network, problem.weights))
+    assert seen.snapshots[0].even_fraction == pytest.approx(
+        rl.measures.even_fraction(network, problem.weights, problem.data.x)
+    )
+    seen(2)  # not trained at all, so it lags behind the flow
+    assert seen.distances()[0] == pytest.approx(0.0, abs=1e-12)
+    assert seen.distances()[1] > 0
+    assert seen.to_pandas()["step"].tolist() == [0, 2]
+    with pytest.raises(rl.InputError, match=r"^steps must rise, found 2 after 2; make a new watch for a new training\.$"):
+        seen.look(2)
+
+
+def test_a_watch_of_another_model_says_what_it_cannot_know(torch):
+    model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Tanh(), torch.nn.Linear(3, 1))
+    seen = rl.watch(model, rl.datasets.six_points(), learning_rate=0.1)
+    assert np.isnan(seen(0).patterns)
+    assert "alignment, patterns and flow are not known: layers must be Linear" in repr(seen)
+    with pytest.raises(rl.InputError, match=r"^the flow of this model is not known: layers must be Linear"):
+        seen.flow()
+
+
+def test_a_watch_refuses_what_it_cannot_use(torch):
+    model = torch.nn.Linear(2, 1)
+    with pytest.raises(rl.InputError, match=r"^watch takes a Dataset, found list; write Dataset\(x, y\)\.$"):
+        rl.watch(model, [[1.0]], 0.1)
+    with pytest.raises(rl.InputError, match=r"^learning_rate and every must be positive, found 0 and 100\.$"):
+        rl.watch(model, rl.datasets.six_points(), 0)
 
 
 def sequential(*layers):
@@ -126,10 +218,17 @@ def relu(nn):
     return nn.ReLU()
 
 
+WAY_OUT = ", or measure the model as it is by linearity(model, x)"
 ORDER = "layers must be Linear, activation, Linear, ..., Linear"
 REFUSALS = {
-    "not a model": (lambda nn: 3, "a torch.nn.Sequential is required, found int; put its layers into a Sequential."),
-    "one layer": (linear(2, 1), "a torch.nn.Sequential is required, found Linear; put its layers into a Sequential."),
+    "not a model": (
+        lambda nn: 3,
+        f"a torch.nn.Sequential is required, found int; put its layers into a Sequential{WAY_OUT}.",
+    ),
+    "one layer": (
+        linear(2, 1),
+        f"a torch.nn.Sequential is required, found Linear; put its layers into a Sequential{WAY_OUT}.",
+    ),
     "empty": (sequential(), f"{ORDER}, with one hidden layer at least, found 0: none."),
     "no hidden layer": (sequential(linear(2, 1)), f"{ORDER}, with one hidden layer at least, found 1: Linear."),
     "activation last": (
@@ -138,15 +237,19 @@ REFUSALS = {
     ),
     "other activation": (
         sequential(linear(2, 3), lambda nn: nn.Tanh(), linear(3, 1)),
-        f"{ORDER}: a ReLU or LeakyReLU is required at position 1, found Tanh.",
+        f"{ORDER}: a ReLU or LeakyReLU is required at position 1, found Tanh{WAY_OUT}.",
     ),
     "no activation": (
         sequential(linear(2, 3), linear(3, 1)),
-        f"{ORDER}: a ReLU or LeakyReLU is required at position 1, found Linear.",
+        f"{ORDER}: a ReLU or LeakyReLU is required at position 1, found Linear{WAY_OUT}.",
     ),
     "other layer": (
+        sequential(linear(2, 3), relu, lambda nn: nn.LayerNorm(3), linear(3, 1)),
+        f"{ORDER}: a Linear is required at position 2, found LayerNorm{WAY_OUT}.",
+    ),
+    "dropout while training": (
         sequential(linear(2, 3), relu, lambda nn: nn.Dropout(), linear(3, 1)),
-        f"{ORDER}: a Linear is required at position 2, found Dropout.",
+        "Dropout is random while a model trains; call model.eval() first.",
     ),
     "differing slopes": (
         sequential(linear(2, 3), relu, linear(3, 3), lambda nn: nn.LeakyReLU(0.1), linear(3, 1)),
@@ -159,16 +262,17 @@ REFUSALS = {
     "hidden bias": (
         sequential(linear(2, 3), relu, linear(3, 3, bias=True), relu, linear(3, 1)),
         "only the first Linear may have a bias (a Network's biases are a constant input), found one at position 2; "
-        "build it with bias=False.",
+        f"build it with bias=False{WAY_OUT}.",
     ),
     "output bias": (
         sequential(linear(2, 3, bias=True), relu, linear(3, 1, bias=True)),
         "only the first Linear may have a bias (a Network's biases are a constant input), found one at position 2; "
-        "build it with bias=False.",
+        f"build it with bias=False{WAY_OUT}.",
     ),
     "two outputs": (
         sequential(linear(2, 3), relu, linear(3, 2)),
-        "the last Linear must have one output, found 2; for two classes train one output on labels -1 and +1.",
+        "the last Linear must have one output, found 2; choose one by output=0, or for two classes train one output on labels "
+        "-1 and +1.",
     ),
     "sizes": (
         sequential(linear(2, 3), relu, linear(4, 1)),

@@ -25,6 +25,7 @@ from .prediction import Prediction
 from .problem import Problem
 from .theorems import predict
 from .torch_models import from_torch, to_torch
+from .training_watch import TrainingWatch, watch
 from .trajectory import Audit, Status, Trajectory, load
 
 __version__ = version("rectilinear")
@@ -49,6 +50,7 @@ __all__ = [
     "Problem",
     "RectilinearError",
     "Status",
+    "TrainingWatch",
     "Trajectory",
     "compare",
     "conditions",
@@ -67,6 +69,7 @@ __all__ = [
     "simulate",
     "theorems",
     "to_torch",
+    "watch",
 ]
 
 _ON_DEMAND = ("reproduce", "studies")  # rooms that a session rarely needs

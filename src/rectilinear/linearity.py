@@ -6,9 +6,12 @@ even function (Zhang et al., Theorem 1). Each part of that sentence is a number 
 
 from __future__ import annotations
 
+import copy
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +28,9 @@ CELLS = 128  # equal parts of each of them
 RESAMPLES = 1000  # bootstrap samples; the ends of a 95 % interval are then good to 0.7 % of probability
 ROUNDED = 12  # digits of a ratio that cards show: what rounding leaves reads as 0
 LARGEST = 1e100  # its square still is a number
+SMOOTH = 40.0  # pieces from which on a function is called smooth: hardly any two of the cells lie on one line
+CLOSE = 1e-4  # relative distance of points between which hardly anything but rounding differs, in single precision too
+SAFETY = 30.0  # how much larger than its median rounding may be
 BLOCK = 4_000_000  # numbers handed to f, or drawn, at once
 FITTED_WHATEVER_F = 1.0 - 1e-9  # leverage of a sample that the linear fit goes through for every f
 
@@ -93,7 +99,8 @@ class Linearity:
             "even part": f"fraction {round(self.even_fraction, ROUNDED)}, energy {self.even_energy}",
             "odd part": f"energy {self.odd_energy}",
             "linear map": f"R^2 {round(self.r_squared, ROUNDED)}, norm {np.linalg.norm(self.linear_map):.4g}",
-            "pieces": f"{self.pieces_from_origin} along rays from the origin, {self.pieces_between} between samples",
+            "pieces": f"{_pieces_in_words(self.pieces_from_origin)} along rays from the origin, "
+            f"{_pieces_in_words(self.pieces_between)} between samples",
         }
         title = f"Linearity on {self.samples} samples, {self.inputs} inputs, {100 * self.confidence:g} % intervals"
         return "\n".join([title, *(f"  {name:<12} {text}" for name, text in rows.items())])
@@ -106,8 +113,11 @@ class Linearity:
         return json_text({**size, **numbers, **maps})
 
 
-def linearity(f: Function, x: ArrayLike, *, confidence: float = 0.95, seed: int = 0) -> Linearity:
+def linearity(f: Function, x: ArrayLike, *, confidence: float = 0.95, seed: int = 0, output: int | None = None) -> Linearity:
     """Measure how linear f is on samples x (n, d); f takes (any n, d) and returns (n,) or (n, 1).
+
+    f may be a PyTorch module of any precision: a copy of it is evaluated in double precision and in eval mode. Of several
+    outputs `output` chooses one.
 
     Intervals are percentiles of 1000 bootstrap samples drawn with `seed`; those of the linear map and of R^2 use the fit's
     influence function, so that f is fitted once.
@@ -130,7 +140,9 @@ def linearity(f: Function, x: ArrayLike, *, confidence: float = 0.95, seed: int 
     if not isinstance(seed, (int, np.integer)) or seed < 0:
         raise InputError(f"seed must be a whole number >= 0, found {seed!r}.")
     rng = np.random.default_rng(seed)
+    f = as_function(f, output)
     here, rounding = _evaluated(f, x)
+    noise = _noise(f, x)
     mirrored = _evaluated(f, -x)[0]
     scaled = np.mean([(_evaluated(f, s * x)[0] / s - here) ** 2 for s in SCALES], axis=0)
     even, odd = ((here + mirrored) / 2) ** 2, ((here - mirrored) / 2) ** 2
@@ -151,14 +163,40 @@ def linearity(f: Function, x: ArrayLike, *, confidence: float = 0.95, seed: int 
         odd_energy=estimated(lambda mean: mean[..., 3]),
         even_fraction=estimated(lambda mean: _ratio(mean[..., 2], mean[..., 2] + mean[..., 3])),
         r_squared=estimated(lambda mean: 1.0 - _ratio(_ratio(mean[..., 4], mean[..., 5]), mean[..., 0])),
-        pieces_from_origin=_mean_pieces(f, *_rays(x, rng), rounding, rng, confidence),
-        pieces_between=_mean_pieces(f, *_segments(x, rng), rounding, rng, confidence),
+        pieces_from_origin=_mean_pieces(f, *_rays(x, rng), rounding, noise, rng, confidence),
+        pieces_between=_mean_pieces(f, *_segments(x, rng), rounding, noise, rng, confidence),
         linear_map=fit,
         map_low=fit + _quantile(drawn[:, 6:], (1 - confidence) / 2),
         map_high=fit + _quantile(drawn[:, 6:], (1 + confidence) / 2),
         confidence=confidence,
         seed=seed,
     )
+
+
+def as_function(f: Function, output: int | None = None) -> Function:
+    """f as a function of NumPy arrays: PyTorch modules evaluated in double precision, in eval mode, one output of several."""
+    torch = sys.modules.get("torch")  # whoever hands over a module has imported it
+    function = _of_module(torch, f) if torch is not None and isinstance(f, torch.nn.Module) else f
+    if output is None:
+        return function
+    return lambda x: np.asarray(function(x))[:, output]
+
+
+def _of_module(torch: Any, module: Any) -> Function:
+    twin = copy.deepcopy(module).cpu().double().eval()
+
+    def evaluated(x: Array) -> ArrayLike:
+        with torch.no_grad():
+            return np.asarray(twin(torch.tensor(x)).numpy())
+
+    return evaluated
+
+
+def _noise(f: Function, x: Array) -> float:
+    """What rounding leaves in second differences of f: from the median between close points, as few have a kink there."""
+    some = x[:LINES]
+    values = [_evaluated(f, (1.0 + shift) * some)[0] for shift in (-CLOSE, 0.0, CLOSE)]
+    return SAFETY * float(np.median(np.abs(values[0] - 2 * values[1] + values[2])))
 
 
 def _checked_inputs(x: ArrayLike) -> Array:
@@ -194,7 +232,7 @@ def _one_call(f: Function, x: Array) -> NDArray[np.generic]:
     if values.shape != (len(x),) or values.dtype.kind not in "fiub":
         raise InputError(
             f"f must map inputs of shape {x.shape} to numbers of shape ({len(x)},), "
-            f"found {values.dtype} of shape {values.shape}; wrap it, e.g. lambda x: model(x)[:, 0]."
+            f"found {values.dtype} of shape {values.shape}; wrap it, or choose one of several by output=0."
         )
     return values
 
@@ -231,7 +269,7 @@ def _segments(x: Array, rng: np.random.Generator) -> tuple[Array, Array]:
 
 
 def _mean_pieces(
-    f: Function, starts: Array, ends: Array, rounding: float, rng: np.random.Generator, confidence: float
+    f: Function, starts: Array, ends: Array, rounding: float, noise: float, rng: np.random.Generator, confidence: float
 ) -> Estimate:
     """The mean number of linear pieces of f between starts and ends (each lines, d)."""
     along = np.linspace(0.0, 1.0, CELLS + 1)[None, :, None]
@@ -241,14 +279,14 @@ def _mean_pieces(
         start, end = (points[k : k + at_once, None, :] for points in (starts, ends))
         nodes = (1.0 - along) * start + along * end
         values = _evaluated(f, nodes.reshape(-1, nodes.shape[2]))[0].reshape(nodes.shape[:2])
-        pieces += [_pieces(line, rounding) for line in values]
+        pieces += [_pieces(line, rounding * float(np.abs(line).max()) + noise) for line in values]
     counts = np.array(pieces)[:, None]
     return _estimate(counts.mean(axis=0)[0], _bootstrap_means(counts, rng)[:, 0], confidence)
 
 
 def _pieces(values: Array, rounding: float) -> float:
     """Linear pieces of f from its values along a line: a kink bends at most two neighbouring second differences."""
-    bends = np.abs(np.diff(values, 2)) > rounding * np.abs(values).max()
+    bends = np.abs(np.diff(values, 2)) > rounding
     edges = np.diff(np.concatenate([[0], bends.astype(int), [0]]))
     runs = np.flatnonzero(edges < 0) - np.flatnonzero(edges > 0)
     return 1.0 + float(np.sum((runs + 1) // 2))
@@ -277,3 +315,7 @@ def _quantile(drawn: Array, share: float) -> Array:
 def _ratio(part: Array, whole: Array) -> Array:
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(np.where(whole > 0, part / whole, np.nan))
+
+
+def _pieces_in_words(pieces: Estimate) -> str:
+    return "not piecewise linear (smooth)" if pieces.value > SMOOTH else repr(pieces)
