@@ -61,17 +61,17 @@ def test_where_they_part():
     run = run_of([1.0, 1.0, 1.0, 1.0], maps=np.ones((4, 2)))
     prediction = prediction_of([1.0, 1.02, 0.9, 1.0], maps=[[1, 1], [1, 1], [1, 1], [3, 3]])
     comparison = compare(prediction, run)
-    assert comparison.parts_at(0.01) == 1.0
-    assert comparison.parts_at(0.05) == 2.0
-    assert comparison.parts_at(0.2) is None
-    assert comparison.parts_at(0.05, error="loss_error") == 2.0
-    assert comparison.parts_at(1.0, error="relative_function_error") == 4.0
-    assert comparison.parts_at(2.5, error="function_error") is None
+    assert comparison.diverges_at(0.01) == 1.0
+    assert comparison.diverges_at(0.05) == 2.0
+    assert comparison.diverges_at(0.2) is None
+    assert comparison.diverges_at(0.05, error="loss_error") == 2.0
+    assert comparison.diverges_at(1.0, error="relative_function_error") == 4.0
+    assert comparison.diverges_at(2.5, error="function_error") is None
 
 
 def test_a_prediction_that_is_not_a_number_has_parted():
     run = run_of([1.0, 1.0, 1.0, 1.0])
-    assert compare(prediction_of([1.0, 1.0, math.nan, 1.0]), run).parts_at(0.5) == 2.0
+    assert compare(prediction_of([1.0, 1.0, math.nan, 1.0]), run).diverges_at(0.5) == 2.0
 
 
 def test_two_simulations_can_be_compared():
@@ -107,15 +107,15 @@ def test_a_theorem_of_the_loss_alone_has_no_function_error():
     comparison = compare(prediction_of([1.0, 1.0, 1.0, 1.0]), run_of([1.0, 1.0, 1.0, 1.0]))
     assert comparison.function_error is None
     assert comparison.relative_function_error is None
-    assert "not compared: one of the two foretells the loss only" in repr(comparison)
+    assert "not compared: one of the two predicts the loss only" in repr(comparison)
     with pytest.raises(rl.InputError, match="function_error needs the functions of both trajectories"):
-        comparison.parts_at(0.1, error="function_error")
+        comparison.diverges_at(0.1, error="function_error")
 
 
 def test_an_unknown_error_is_refused():
     comparison = compare(prediction_of(np.ones(4)), run_of(np.ones(4)))
     with pytest.raises(rl.InputError, match=r"error must be one of relative_loss_error, .* found 'size'"):
-        comparison.parts_at(0.1, error="size")
+        comparison.diverges_at(0.1, error="size")
 
 
 @pytest.mark.parametrize("times", [[0.0, 1.0, 2.0, 5.0], [0.0, 2.0], [0.5, 1.0, 2.0, 4.0], [0.0, 1.0, 2.0, 4.0 + 1e-9], []])
@@ -128,7 +128,7 @@ def test_times_are_never_interpolated(times):
 def test_infinity_is_a_time_like_any_other():
     forever = np.array([0.0, np.inf])
     comparison = compare(prediction_of([1.0, 0.0], times=forever), run_of([1.0, 0.5], times=forever))
-    assert comparison.parts_at(0.5) == np.inf
+    assert comparison.diverges_at(0.5) == np.inf
 
 
 def test_times_that_differ_by_rounding_are_the_same():
@@ -160,5 +160,5 @@ def test_the_card():
         "  times     4 from 0 to 4",
         "  loss      largest error 0.05 at t = 2, largest relative error 0.2",
         "  function  largest error 0.71 at t = 2, largest relative error 0.71",
-        "  parts     loss off by 1 %: t = 2; by 10 %: t = 2",
+        "  diverge   loss off by 1 %: t = 2; by 10 %: t = 2",
     ]

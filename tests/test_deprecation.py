@@ -1,11 +1,13 @@
 """Names that changed work for one release, with a warning that says the new one."""
 
+import numpy as np
 import pytest
 
+import rectilinear as rl
 from rectilinear import conditions, measures
 from rectilinear.deprecation import renamed
 from rectilinear.reduced.class_limit import class_limit
-from rectilinear.theorems import phuong_lampert
+from rectilinear.theorems import named_theorem, phuong_lampert
 
 
 @pytest.mark.parametrize(
@@ -21,6 +23,20 @@ def test_old_names_of_functions(module, old, found, new):
     with pytest.warns(DeprecationWarning, match=text) as caught:
         assert getattr(module, old) is found
     assert caught[0].filename == __file__
+
+
+def test_old_names_of_methods():
+    network = rl.Network(2, (8,))
+    problem = rl.Problem(rl.datasets.six_points(delta=0.0), network, network.init(1e-3, seed=0))
+    times = np.array([0.0, 5.0])
+    theorem = named_theorem("two_neurons")
+    with pytest.warns(DeprecationWarning, match=r"^Theorem\.foretell is called Theorem\.prediction now; ") as caught:
+        old = theorem.foretell(problem, times, theorem.findings(problem, times))
+    np.testing.assert_array_equal(old.loss, rl.predict(problem, times, theorem="two_neurons").loss)
+    comparison = rl.compare(old, rl.simulate(problem, times))
+    with pytest.warns(DeprecationWarning, match=r"^Comparison\.parts_at is called Comparison\.diverges_at now; ") as again:
+        assert comparison.parts_at(1e-30) == comparison.diverges_at(1e-30)
+    assert {caught[0].filename, again[0].filename} == {__file__}
 
 
 def test_other_names_are_missing_as_ever():

@@ -106,7 +106,7 @@ def test_a_counter_example_flips_exactly_its_verdict(name, kept, broken):
 
 
 @pytest.mark.parametrize(("delta", "duration_error"), [(0.15, 0.3), (0.05, 0.15)])
-def test_the_plateau_of_the_six_points_is_foretold(delta, duration_error):
+def test_the_plateau_of_the_six_points_is_predicted(delta, duration_error):
     found = rl.diagnose(problem_on(rl.datasets.six_points(delta), width=100), verify=True)
     assert [reading.theorem.name for reading in found.applicable] == ["perturbed_symmetry"]
     rows = {name: (told, seen) for name, told, seen in found.verified.rows}
@@ -248,7 +248,7 @@ def test_a_simulation_that_was_cut_short_says_so_beside_what_mirrored_data_would
 def test_what_nobody_foretells_is_simulated():
     found = rl.diagnose(ANY_DATA["a contradiction"], verify=True)
     assert found.verified.comparison is None
-    assert "nothing was foretold; the simulated loss ends at 0.5" in " ".join(repr(found).split())
+    assert "nothing was predicted; the simulated loss ends at 0.5" in " ".join(repr(found).split())
 
 
 def test_symmetric_data_beyond_linear_call_for_a_layer_a_bias_or_less_symmetry():

@@ -61,9 +61,9 @@ def test_the_page_tells_all_that_the_diagnosis_says(page, six_points):
         assert suggestion.theorem in text
     for told in (*six_points.warnings, *(suggestion.text for suggestion in six_points.suggestions)):
         assert re.split(r"[\^_]", told)[0][1:] in text  # up to the first formula, but for the capital letter
-    for name, foretold, simulated in six_points.verified.rows:
+    for name, predicted, simulated in six_points.verified.rows:
         assert name in text
-        assert f"{foretold:.4g}" in text
+        assert f"{predicted:.4g}" in text
         assert f"{simulated:.4g}" in text
     assert "Theorems that apply: perturbed_symmetry." in text
     assert "sit near 0.44" in text
@@ -98,35 +98,35 @@ def lines_by_label(figure):
     return {line.get_label(): line for line in figure.axes[0].lines}
 
 
-def test_the_loss_is_drawn_as_foretold_and_as_simulated(six_points):
+def test_the_loss_is_drawn_as_predicted_and_as_simulated(six_points):
     lines = lines_by_label(loss_to_come(six_points))
-    assert set(lines) == {"simulated", "foretold by perturbed_symmetry", "plateau foretold", "half of the first fall"}
+    assert set(lines) == {"simulated", "predicted by perturbed_symmetry", "plateau predicted", "half of the first fall"}
     np.testing.assert_array_equal(lines["simulated"].get_ydata(), six_points.verified.run.loss)
-    np.testing.assert_array_equal(lines["foretold by perturbed_symmetry"].get_ydata(), six_points.outlook.prediction.loss)
+    np.testing.assert_array_equal(lines["predicted by perturbed_symmetry"].get_ydata(), six_points.outlook.prediction.loss)
     plateau = six_points.outlook.plateau
-    np.testing.assert_array_equal(lines["plateau foretold"].get_xdata(), [plateau.begins, plateau.ends])
-    np.testing.assert_array_equal(lines["plateau foretold"].get_ydata(), [plateau.height] * 2)
+    np.testing.assert_array_equal(lines["plateau predicted"].get_xdata(), [plateau.begins, plateau.ends])
+    np.testing.assert_array_equal(lines["plateau predicted"].get_ydata(), [plateau.height] * 2)
 
 
-def test_where_nothing_is_foretold_the_mirrored_data_are_drawn(asymmetric):
+def test_where_nothing_is_predicted_the_mirrored_data_are_drawn(asymmetric):
     assert asymmetric.outlook.prediction is None
     lines = lines_by_label(loss_to_come(asymmetric))
-    drawn = next(line for label, line in lines.items() if label.startswith("foretold with mirror images"))
+    drawn = next(line for label, line in lines.items() if label.startswith("predicted with mirror images"))
     np.testing.assert_array_equal(drawn.get_ydata(), asymmetric.outlook.mirrored.loss)
 
 
 def test_a_plateau_without_an_end_is_drawn_to_the_end_of_the_picture(six_points):
     plateau = replace(six_points.outlook.plateau, ends=np.nan)
     endless = replace(six_points, outlook=replace(six_points.outlook, plateau=plateau))
-    drawn = lines_by_label(loss_to_come(endless))["plateau foretold"].get_xdata()
+    drawn = lines_by_label(loss_to_come(endless))["plateau predicted"].get_xdata()
     assert drawn[1] == pytest.approx(six_points.outlook.prediction.times[-1])
-    assert "time that is not foretold" in diagnosis_page(endless)
+    assert "time that is not predicted" in diagnosis_page(endless)
 
 
 def test_without_any_course_the_page_says_so(six_points):
     silent = replace(six_points.outlook, prediction=None, mirrored=None, plateau=None, first_drop=None)
     page = diagnosis_page(replace(six_points, outlook=silent, verified=None, suggestions=()))
-    assert "No theorem foretells the course of the loss; simulate it." in page
+    assert "No theorem predicts the course of the loss; simulate it." in page
     assert len(Page(page).images) == 2
     assert "What to try" not in page
     only_run = replace(six_points, outlook=silent, verified=Verification(six_points.verified.run, None, ()))

@@ -186,7 +186,7 @@ def test_far_from_symmetry_there_is_no_plateau() -> None:
     """delta = 0.6 is 0.13 away from Condition 3: the loss has fallen long before the forced prediction ends its plateau."""
     problem = six_points(0.6)
     assert not nearly_symmetric(problem.data).holds
-    with pytest.raises(rl.HypothesisError, match="nearly_symmetric is required to foretell a plateau"):
+    with pytest.raises(rl.HypothesisError, match="nearly_symmetric is required to predict a plateau"):
         plateau(problem)
     times = np.linspace(0.0, 400.0, 41)
     prediction = predict(problem, times, theorem="perturbed_symmetry", force=True)
@@ -224,7 +224,7 @@ def test_refused_drops(drop: float) -> None:
 def test_refusals_of_the_theorem() -> None:
     with pytest.raises(rl.HypothesisError, match="the data are exactly symmetric: use two_neurons"):
         predict(six_points(0.0), [0.0, 1.0], theorem="perturbed_symmetry")
-    with pytest.raises(rl.HypothesisError, match="the end of the escape is not foretold; ask for finite times"):
+    with pytest.raises(rl.HypothesisError, match="the end of the escape is not predicted; ask for finite times"):
         predict(six_points(0.1), [0.0, np.inf], theorem="perturbed_symmetry")
     with pytest.raises(rl.InputError, match="times must be finite"):
         predict(six_points(0.6), [0.0, np.inf], theorem="perturbed_symmetry", force=True)

@@ -74,7 +74,7 @@ def test_the_limit_is_approached_with_the_powers_of_theory():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_neurons_join_the_foretold_class(seed):
+def test_neurons_join_the_predicted_class(seed):
     problem = random_problem(seed)
     run = rl.simulate(problem, log10_times=[100.0])
     joined = np.where(alive(run.final, problem.x), np.sign(run.final[1][0]), 0.0)

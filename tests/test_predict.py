@@ -88,7 +88,7 @@ class TestRefusals:
     def test_a_failing_hypothesis_says_required_found_and_what_breaks(self):
         with pytest.raises(
             rl.HypothesisError,
-            match=r"^symmetric_data \(Zhang et al\. .*\) does not apply: rank_one_start is required; found: W_1 leaves .* "
+            match=r"^symmetric_data \(Zhang, Saxe & Latham, .*\) does not apply: rank_one_start is required; found: W_1 leaves .* "
             r"Without it the function has an even part; .* Simulate instead, or see it anyway with force=True\.$",
         ):
             predict(random_problem(), TIMES, theorem="symmetric_data")
@@ -128,7 +128,7 @@ class TestPrediction:
     def test_prints_as_a_card(self):
         card = repr(predict(aligned_problem(white=True), TIMES))
         assert card.startswith("Prediction\n  problem")
-        assert "theorem   time_course (Zhang et al. 2024, Corollary 14" in card
+        assert "theorem   time_course (Zhang, Saxe & Latham, arXiv:2406.12615, Corollary 14" in card
         assert "given by a theorem" in card
         assert "even part, rms up to" in repr(predict(random_problem(), TIMES, theorem="symmetric_data", force=True))
         assert "weights within" in repr(predict(random_problem(), TIMES / 100, theorem="early_phase"))
@@ -176,5 +176,5 @@ class TestPrediction:
     def test_asking_for_weights_that_no_theorem_gives_is_refused(self):
         limit = predict(random_problem(), [np.inf])
         assert limit.weights == ()
-        with pytest.raises(rl.InputError, match="weights_at needs predicted weights, but limit foretells"):
+        with pytest.raises(rl.InputError, match="weights_at needs predicted weights, but limit predicts"):
             limit.weights_at(0)

@@ -96,7 +96,7 @@ def test_without_correlation_the_map_fades():
     np.testing.assert_allclose(told.linear_map, expected, atol=1e-14)
 
 
-def test_strong_decay_kills_the_map_at_the_foretold_threshold():
+def test_strong_decay_kills_the_map_at_the_predicted_threshold():
     problem = aligned_problem(white=True, alpha=0.3)
     s = np.linalg.norm(problem.data.correlation)
     critical = 0.65 * s

@@ -1,4 +1,4 @@
-"""Prediction against simulation: the error at every time, and where the two part."""
+"""Prediction against simulation: the error at every time, and where the two diverge."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from .arrays import Array
+from .deprecation import warn_renamed
 from .errors import InputError
 from .problem import Problem
 from .trajectory import Status, Trajectory
@@ -32,7 +33,7 @@ def compare(prediction: Trajectory, run: Trajectory) -> Comparison:
     >>> comparison = compare(steps, flow)
     >>> bool(comparison.relative_loss_error.max() < 1e-2)
     True
-    >>> comparison.parts_at(0.5) is None
+    >>> comparison.diverges_at(0.5) is None
     True
     """
     _require_one_problem(prediction.problem, run.problem)
@@ -44,7 +45,7 @@ class Comparison:
     """Errors of `prediction` against `run` at the `times` (t,) both have.
 
     Relative errors are relative to the run at the same time (0 where both vanish, inf where only the run does). The function
-    errors are root mean squares over the training inputs, and None where either trajectory foretells the loss only.
+    errors are root mean squares over the training inputs, and None where either trajectory predicts the loss only.
     """
 
     prediction: Trajectory
@@ -73,18 +74,23 @@ class Comparison:
         outputs, error = self._outputs, self.function_error
         return None if outputs is None or error is None else _relative(error, _root_mean_square(outputs[1]))
 
-    def parts_at(self, tolerance: float, error: str = "relative_loss_error") -> float | None:
+    def diverges_at(self, tolerance: float, error: str = "relative_loss_error") -> float | None:
         """The first time at which the error of that name exceeds `tolerance`; None if it never does."""
         if error not in ERRORS:
             raise InputError(f"error must be one of {', '.join(ERRORS)}, found {error!r}.")
         values = getattr(self, error)
         if values is None:
             raise InputError(
-                f"{error} needs the functions of both trajectories, and one of them foretells the loss only; "
+                f"{error} needs the functions of both trajectories, and one of them predicts the loss only; "
                 "use relative_loss_error or loss_error."
             )
         beyond = np.flatnonzero(~(values <= tolerance))  # so that nan counts as beyond
         return float(self.times[beyond[0]]) if beyond.size else None
+
+    def parts_at(self, tolerance: float, error: str = "relative_loss_error") -> float | None:
+        """The old name of `diverges_at`."""
+        warn_renamed("Comparison.parts_at", "Comparison.diverges_at")
+        return self.diverges_at(tolerance, error)
 
     def __repr__(self) -> str:
         rows = [
@@ -92,20 +98,20 @@ class Comparison:
             ("times", f"{len(self.times)} from {self.times[0]:g} to {self.times[-1]:g}"),
             ("loss", self._summary(self.loss_error, self.relative_loss_error)),
             ("function", self._summary(self.function_error, self.relative_function_error)),
-            ("parts", f"loss off by 1 %: {self._when(0.01)}; by 10 %: {self._when(0.1)}"),
+            ("diverge", f"loss off by 1 %: {self._when(0.01)}; by 10 %: {self._when(0.1)}"),
         ]
         return "\n".join(["Comparison", *(f"  {name:<9} {text}" for name, text in rows)])
 
     def _summary(self, absolute: Array | None, relative: Array | None) -> str:
         if absolute is None or relative is None:
-            return "not compared: one of the two foretells the loss only"
+            return "not compared: one of the two predicts the loss only"
         worst = int(np.argmax(absolute))
         return (
             f"largest error {absolute[worst]:.2g} at t = {self.times[worst]:g}, largest relative error {relative.max():.2g}"
         )
 
     def _when(self, tolerance: float) -> str:
-        time = self.parts_at(tolerance)
+        time = self.diverges_at(tolerance)
         return "never" if time is None else f"t = {time:g}"
 
     @cached_property

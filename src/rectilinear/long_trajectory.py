@@ -23,7 +23,7 @@ class LongTrajectory(Trajectory):
     `weights` are the weights themselves: they grow like a power of ln t only. Where a number leaves the float range, `times`
     is infinite and `loss` zero. `events.time` holds log10 t. Of a run that was followed until its direction converges,
     `direction_change` is the distance of theta/|theta| at the last look from that at a quarter of its log10 t, and
-    `direction_converged` tells whether that, and what the changes let expect to come, was within the tolerance, with all samples
+    `direction_converged` tells whether that, and the change still to be expected, was within the tolerance, with all samples
     that neurons see on their side.
     """
 

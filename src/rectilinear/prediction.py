@@ -1,4 +1,4 @@
-"""Prediction: a training run as a theorem foretells it; a Trajectory that knows its theorem and hypotheses."""
+"""Prediction: a training run as a theorem predicts it; a Trajectory that knows its theorem and hypotheses."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Prediction(Trajectory):
     def _require_weights(self, what: str) -> None:
         if not self.weights:
             raise InputError(
-                f"{what} needs predicted weights, but {self.theorem} foretells the loss only; simulate the problem instead."
+                f"{what} needs predicted weights, but {self.theorem} predicts the loss only; simulate the problem instead."
             )
 
     @property

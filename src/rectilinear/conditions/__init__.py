@@ -9,7 +9,7 @@ from .budget import Budget, budget
 from .classes import both_classes, xor_samples
 from .expressivity import ExactLinearity, exact_linearity, interpolating_network
 from .finding import Finding, either, measured_finding, true_or_not, undecided
-from .growth import both_signs_grow, fixed_halves, neurons_for_both, pinned_survivors
+from .growth import both_signs_grow, fixed_halves, held_survivors, neurons_for_both
 from .half_spaces import HalfSpaces, half_spaces
 from .inputs import nearly_orthogonal, orthogonal_inputs, white_inputs
 from .mirror import MIRROR_TOLERANCE, MatchingDistance, matching_distance, near_pairs
@@ -56,6 +56,7 @@ __all__ = [
     "fixed_halves",
     "growing_loss",
     "half_spaces",
+    "held_survivors",
     "interpolating_network",
     "linear_target",
     "lipschitz_loss",
@@ -70,7 +71,6 @@ __all__ = [
     "odd_target",
     "orthogonal_inputs",
     "orthogonally_separable",
-    "pinned_survivors",
     "population_test",
     "rank_one_start",
     "relu",

@@ -58,17 +58,17 @@ def fixed_halves(problem: Problem) -> Finding:
     return measured_finding("fixed_halves", -float(cosines[worst]), 0.0, sentence, (worst,))
 
 
-def pinned_survivors(problem: Problem) -> Finding:
+def held_survivors(problem: Problem) -> Finding:
     """Every survivor lies on d - 1 independent kinks, so that it cannot turn; `measured` is the largest number that lack."""
     work = len(problem.data.lines) * problem.network.widths[0]
     if work > MOST_WORK:
         sentence = f"undecided: {work} pairs of lines and neurons are too many to follow ({MOST_WORK} at most)."
-        return undecided("pinned_survivors", 0.0, sentence)
+        return undecided("held_survivors", 0.0, sentence)
     try:
         rise = rise_of(problem)
     except (FlowError, HypothesisError) as error:
-        return measured_finding("pinned_survivors", np.nan, 0.0, str(error))
+        return measured_finding("held_survivors", np.nan, 0.0, str(error))
     room = rise.turning_room(problem.data.lines.normals)
     found = f"{(rise.survivors.shares > 0).sum()} neurons survive small"
-    sentence = f"{found}, each pinned by kinks." if room == 0 else f"{found}, and some can turn in {room} dimension(s)."
-    return measured_finding("pinned_survivors", float(room), 0.0, sentence)
+    sentence = f"{found}, each held by kinks." if room == 0 else f"{found}, and some can turn in {room} dimension(s)."
+    return measured_finding("held_survivors", float(room), 0.0, sentence)

@@ -1,4 +1,4 @@
-"""`diagnose`: a problem in, a Diagnosis out: findings, theorems that apply, what they foretell, what to do."""
+"""`diagnose`: a problem in, a Diagnosis out: findings, theorems that apply, what they predict, what to do."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def diagnose(
     seed: int = 0,
     progress: Wanted = None,
 ) -> Diagnosis:
-    """Which hypotheses hold and by how much they fail, which theorems apply, what they foretell, and what to do.
+    """Which hypotheses hold and by how much they fail, which theorems apply, what they predict, and what to do.
 
     `verify` also simulates the problem, for `max_seconds` at most, and puts prediction and truth side by side. `seed` draws
     the random signs behind the p-values. `progress=True` shows a bar; a function `progress(fraction, note)` is called
@@ -79,20 +79,20 @@ def diagnose(
     0.443
     """
     require_problem("diagnose", problem)
-    told = reporter(progress) or (lambda fraction, note: None)
-    told(0.0, "hypotheses")
+    report = reporter(progress) or (lambda fraction, note: None)
+    report(0.0, "hypotheses")
     findings = _findings(problem)
-    symmetry = symmetry_of(problem, seed, lambda share, note: told(0.15 + 0.25 * share, note))
+    symmetry = symmetry_of(problem, seed, lambda share, note: report(0.15 + 0.25 * share, note))
     findings["even_inputs"] = replace(findings["even_inputs"], p_value=symmetry.even_p)
     findings["odd_target"] = replace(findings["odd_target"], p_value=symmetry.odd_p)
-    told(0.4, "theorems")
+    report(0.4, "theorems")
     readings = read_theorems(problem)
-    told(0.5, "outlook")
+    report(0.5, "outlook")
     outlook = outlook_of(problem, readings)
     parts = budget(problem.data)
     verified = None
     if verify:
-        verified = verification_of(problem, outlook, max_seconds, lambda share, note: told(0.6 + 0.4 * share, note))
+        verified = verification_of(problem, outlook, max_seconds, lambda share, note: report(0.6 + 0.4 * share, note))
     return Diagnosis(
         problem=problem,
         findings=findings,

@@ -26,15 +26,15 @@ def suggestions_for(
         found += [
             Suggestion(
                 "add a layer: three layers express odd functions that are not linear, two never do",
-                "Zhang et al. 2024, Corollary 2 and Eq. 3",
+                "Zhang, Saxe & Latham, arXiv:2406.12615, Corollary 2 and Eq. 3",
             ),
             Suggestion(
                 "add a bias (or a constant input 1), so that inputs are no longer even and labels no longer odd",
-                "Zhang et al. 2024, Theorem 1 and Discussion",
+                "Zhang, Saxe & Latham, arXiv:2406.12615, Theorem 1 and Discussion",
             ),
             Suggestion(
                 "break the symmetry: without mirror images of every sample a two-layer network can fit more than its linear part",
-                "Zhang et al. 2024, Theorem 5 and Fig. 2",
+                "Zhang, Saxe & Latham, arXiv:2406.12615, Theorem 5 and Fig. 2",
             ),
         ]
     elif two_layer and findings["expressible_target"].holds is False:
@@ -42,7 +42,7 @@ def suggestions_for(
         text = (
             f"add a layer or a bias: {share:.3g} % of <y^2> is odd and not linear, which no two-layer bias-free network fits"
         )
-        found.append(Suggestion(text, "Zhang et al. 2024, Theorem 1"))
+        found.append(Suggestion(text, "Zhang, Saxe & Latham, arXiv:2406.12615, Theorem 1"))
     if outlook.plateau is not None and not symmetric:
         found.append(
             Suggestion(
@@ -56,7 +56,7 @@ def suggestions_for(
         found.append(
             Suggestion(
                 "a linear model learns the same function: the network is one in slower time",
-                "Zhang et al. 2024, Theorem 5 and Corollary 6",
+                "Zhang, Saxe & Latham, arXiv:2406.12615, Theorem 5 and Corollary 6",
             )
         )
     return found
@@ -69,7 +69,7 @@ def _smaller_start(problem: Problem, finding: Finding) -> Suggestion:
     else:
         factor = (finding.measured / SMALL_OUTPUT) ** (1 / layers)
         text = f"start smaller, at most 1/{factor:.2g} of these weights: then the early phase aligns the neurons first"
-    return Suggestion(text, "Zhang et al. 2024, Theorem 13")
+    return Suggestion(text, "Zhang, Saxe & Latham, arXiv:2406.12615, Theorem 13")
 
 
 def warnings_for(problem: Problem, findings: Mapping[str, Finding], budget: Budget) -> list[str]:

@@ -53,7 +53,7 @@ def symmetry_sentence(symmetry: Symmetry) -> str:
 
 
 def outlook_sentence(outlook: Outlook) -> str:
-    """First drop, plateau and end, as far as they are foretold."""
+    """First drop, plateau and end, as far as they are predicted."""
     parts = []
     when = "" if outlook.first_drop is None else f" around t = {outlook.first_drop:.4g}"
     if outlook.prediction is not None and when:
@@ -72,18 +72,18 @@ def outlook_sentence(outlook: Outlook) -> str:
 def _stay(duration: float) -> str:
     if isfinite(duration):
         return f"for about {duration:.3g} time units"
-    return "for good" if isinf(duration) else "for a time that is not foretold"
+    return "for good" if isinf(duration) else "for a time that is not predicted"
 
 
 def verification_sentence(verified: Verification) -> str:
     """Prediction against simulation, quantity by quantity."""
     run = verified.run
-    told = [f"{name} {foretold:.4g} foretold, {seen:.4g} simulated" for name, foretold, seen in verified.rows]
-    if not told:
-        told = [f"nothing was foretold; the simulated loss ends at {run.loss[-1]:.4g} (t = {run.times[-1]:.4g})"]
+    sentences = [f"{name} {predicted:.4g} predicted, {seen:.4g} simulated" for name, predicted, seen in verified.rows]
+    if not sentences:
+        sentences = [f"nothing was predicted; the simulated loss ends at {run.loss[-1]:.4g} (t = {run.times[-1]:.4g})"]
     if run.status is not Status.FINISHED:
-        told.append(f"the simulation {run.status.value}")
-    return "; ".join(told) + "."
+        sentences.append(f"the simulation {run.status.value}")
+    return "; ".join(sentences) + "."
 
 
 def _short(sentence: str) -> str:

@@ -1,4 +1,4 @@
-"""A Diagnosis: what was found about a problem, which theorems therefore apply, and what they foretell."""
+"""A Diagnosis: what was found about a problem, which theorems therefore apply, and what they predict."""
 
 from __future__ import annotations
 
@@ -98,14 +98,14 @@ ENDINGS = {
     "class_max_margin": "two groups of neurons, each the maximum-margin direction of its own class",
     "low_rank": "the maximum-margin solution with the activation pattern of the classes",
     "zero_loss": "zero loss: every label is fitted",
-    "foretold": "where the predicted curve ends",
-    "unknown": "not foretold by any theorem here",
+    "predicted": "where the predicted curve ends",
+    "unknown": "not predicted by any theorem here",
 }
 
 
 @dataclass(frozen=True, eq=False)
 class PlateauForecast:
-    """The loss sits at `height` from t = `begins` until `ends` (infinity: for good; nan: the end is not foretold)."""
+    """The loss sits at `height` from t = `begins` until `ends` (infinity: for good; nan: the end is not predicted)."""
 
     height: float
     begins: float
@@ -152,7 +152,7 @@ class Suggestion:
 
 @dataclass(frozen=True, eq=False)
 class Verification:
-    """The simulated `run` beside the prediction: `comparison` (None where nothing was foretold) and `rows`.
+    """The simulated `run` beside the prediction: `comparison` (None where nothing was predicted) and `rows`.
 
     `rows` are (quantity, predicted, simulated); numbers are nan where a side has none.
     """

@@ -18,9 +18,9 @@ from .diagnosis import Ending, Outlook, PlateauForecast, Reading
 POINTS = 201  # times of a predicted curve
 OVER = 0.99  # share of the fall of the loss after which a run counts as over
 AFTERWARDS = 1.3  # the curve goes on for that much longer than it takes to be over
-AFTER_PLATEAU = 1.5  # the same for the end of a plateau, which is foretold less precisely
+AFTER_PLATEAU = 1.5  # the same for the end of a plateau, which is predicted less precisely
 DOUBLINGS = 12  # of the time in which a run may be over
-NO_LOSS = 1e-12  # a foretold loss below this share of the first one is zero
+NO_LOSS = 1e-12  # a predicted loss below this share of the first one is zero
 NO_FALL = 1e-6  # a loss that falls by less than this share of itself does not fall
 NO_CORRELATION = 1e-10  # |<x y>| below this share of <|x| |y|> is rounding: nothing pulls towards a linear map
 RESTING = 0.01  # a plateau lower than this share of the first loss is no plateau
@@ -63,7 +63,7 @@ def ending_of(problem: Problem, applicable: list[str]) -> Ending:
             if name == "low_rank_bias":
                 return Ending("low_rank", loss=0.0)
             if name in ("orthogonal", "xor", "fixed_layer", "deep_reduction"):
-                return _foretold_ending(predict(problem, [np.inf], theorem=name))
+                return _predicted_ending(predict(problem, [np.inf], theorem=name))
         except RectilinearError:
             continue  # a limit that this theorem cannot give; a weaker one may
     return Ending("unknown")
@@ -80,13 +80,13 @@ def _linear_ending(problem: Problem, limit: Limit) -> Ending:
     return Ending(kind, None if diverges else limit.w, limit.direction, limit.loss)
 
 
-def _foretold_ending(limit: Prediction) -> Ending:
+def _predicted_ending(limit: Prediction) -> Ending:
     loss = float(limit.loss[-1])
     at_zero = float(np.mean(limit.problem.loss.value(limit.problem.y, np.zeros_like(limit.problem.y))))
     linear_map = None if limit.predicted_map is None else limit.predicted_map[-1]
     if loss <= NO_LOSS * at_zero:
         return Ending("zero_loss", linear_map, loss=0.0)
-    kind = "foretold" if linear_map is None else "least_squares"  # a deep linear map ends at least squares
+    kind = "predicted" if linear_map is None else "least_squares"  # a deep linear map ends at least squares
     return Ending(kind, linear_map, loss=loss)
 
 
@@ -113,7 +113,7 @@ def _is_correlated(problem: Problem) -> bool:
 
 
 def _rest_at_linear_fit(mirrored: Prediction) -> PlateauForecast | None:
-    """The plateau at the linear fit, whose end is not foretold; None where the linear fit leaves next to no loss."""
+    """The plateau at the linear fit, whose end is not predicted; None where the linear fit leaves next to no loss."""
     height = float(mirrored.loss[-1])
     if height <= RESTING * float(mirrored.loss[0]):
         return None
@@ -126,13 +126,13 @@ def course(problem: Problem, theorem: str, ending: float | None, rest: PlateauFo
         if rest is not None and np.isfinite(rest.ends):
             return predict(problem, _grid(AFTER_PLATEAU * rest.ends), theorem=theorem)
         span = time_scale(problem)
-        told = predict(problem, _grid(span), theorem=theorem)
+        prediction = predict(problem, _grid(span), theorem=theorem)
         for _ in range(DOUBLINGS):
-            if _is_over(told, ending):
+            if _is_over(prediction, ending):
                 break
             span *= 2
-            told = predict(problem, _grid(span), theorem=theorem)
-        return predict(problem, _grid(AFTERWARDS * time_over(told.times, told.loss, ending)), theorem=theorem)
+            prediction = predict(problem, _grid(span), theorem=theorem)
+        return predict(problem, _grid(AFTERWARDS * time_over(prediction.times, prediction.loss, ending)), theorem=theorem)
     except RectilinearError:
         return None
 
@@ -186,13 +186,13 @@ def _grid(last: float) -> Array:
     return np.linspace(0.0, last, POINTS)
 
 
-def _is_over(told: Prediction, ending: float | None) -> bool:
+def _is_over(prediction: Prediction, ending: float | None) -> bool:
     """The loss has done its fall to `ending`; where that is unknown: it has fallen, and moves no more in the last quarter."""
-    fallen = float(told.loss[0] - told.loss[-1])
+    fallen = float(prediction.loss[0] - prediction.loss[-1])
     if ending is not None:
-        return fallen >= OVER * float(told.loss[0] - ending)
-    lately = float(told.loss[3 * POINTS // 4] - told.loss[-1])
-    return fallen > NO_LOSS * float(told.loss[0]) and lately <= (1 - OVER) * fallen
+        return fallen >= OVER * float(prediction.loss[0] - ending)
+    lately = float(prediction.loss[3 * POINTS // 4] - prediction.loss[-1])
+    return fallen > NO_LOSS * float(prediction.loss[0]) and lately <= (1 - OVER) * fallen
 
 
 def _final_rank(prediction: Prediction) -> float | None:

@@ -61,5 +61,5 @@ def _prediction(prediction: Prediction | None) -> dict[str, Any] | None:
 
 
 def _verification(verified: Verification) -> dict[str, Any]:
-    rows = [{"quantity": name, "predicted": told, "simulated": seen} for name, told, seen in verified.rows]
+    rows = [{"quantity": name, "predicted": predicted, "simulated": seen} for name, predicted, seen in verified.rows]
     return {"status": verified.run.status.value, "times": verified.run.times, "loss": verified.run.loss, "rows": rows}

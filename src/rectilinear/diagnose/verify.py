@@ -19,11 +19,11 @@ DROP = 0.1  # share of its height by which the loss must fall for a plateau to e
 def verify(
     problem: Problem, outlook: Outlook, max_seconds: float | None, progress: Callable[[float, str], None] | None
 ) -> Verification:
-    """Simulate the problem at the predicted times and put what was foretold beside it."""
-    told = outlook.prediction or outlook.mirrored
-    times = np.linspace(0.0, 4 * AFTERWARDS * time_scale(problem), POINTS) if told is None else told.times
+    """Simulate the problem at the predicted times and put what was predicted beside it."""
+    expected = outlook.prediction or outlook.mirrored
+    times = np.linspace(0.0, 4 * AFTERWARDS * time_scale(problem), POINTS) if expected is None else expected.times
     run = simulate(problem, times, max_seconds=max_seconds, progress=progress)
-    if told is None:
+    if expected is None:
         return Verification(run, None, ())
     rest = outlook.plateau
     fall_to = outlook.ending.loss if rest is None else rest.height
@@ -32,12 +32,12 @@ def verify(
     rows = [(f"first drop{on_mirrored}", _number(outlook.first_drop), _number(seen_drop))]
     if rest is not None:
         rows += _plateau_rows(rest, run)
-    rows.append((f"last loss{on_mirrored}", float(told.loss[min(len(run), len(told)) - 1]), float(run.loss[-1])))
-    return Verification(run, None if outlook.prediction is None else compare(told, run), tuple(rows))
+    rows.append((f"last loss{on_mirrored}", float(expected.loss[min(len(run), len(expected)) - 1]), float(run.loss[-1])))
+    return Verification(run, None if outlook.prediction is None else compare(expected, run), tuple(rows))
 
 
 def _plateau_rows(rest: PlateauForecast, run: Trajectory) -> list[tuple[str, float, float]]:
-    """Height and duration; the simulated plateau begins where the foretold one does, and ends `DROP` below its own height."""
+    """Height and duration; the simulated plateau begins where the predicted one does, and ends `DROP` below its own height."""
     height = plateau_height(run, rest)
     ended = crossing(run.times, run.loss, (1 - DROP) * height)
     duration = np.nan if ended is None else ended - rest.begins

@@ -15,7 +15,7 @@ from scipy.special import hyp2f1
 from ..arrays import Array
 from ..errors import InputError
 
-CLOSEST = 1e-12  # relative distance from v_inf down to which a norm is told from its limit
+CLOSEST = 1e-12  # relative distance from v_inf down to which a norm differs from its limit
 
 
 def time_to_reach(v: float, v0: float, layers: int, s: float, lam: float) -> float:

@@ -69,9 +69,9 @@ def _next(diagnosis: Diagnosis) -> list[Html]:
     outlook, verified = diagnosis.outlook, diagnosis.verified
     parts = [tag("h2", "What happens next")]
     if outlook.prediction is None and outlook.mirrored is None and verified is None:
-        parts.append(tag("p", "No theorem foretells the course of the loss; simulate it."))
+        parts.append(tag("p", "No theorem predicts the course of the loss; simulate it."))
     else:
-        caption = "Loss against time: dashed is foretold" + (", solid is simulated." if verified is not None else ".")
+        caption = "Loss against time: dashed is predicted" + (", solid is simulated." if verified is not None else ".")
         parts.append(_figure(loss_to_come(diagnosis), "loss", caption))
     if verified is not None:
         parts += _verified(verified)
@@ -79,8 +79,8 @@ def _next(diagnosis: Diagnosis) -> list[Html]:
 
 
 def _verified(verified: Verification) -> list[Html]:
-    rows = [(name, _number(told), _number(seen), _off(told, seen)) for name, told, seen in verified.rows]
-    header = ("Quantity", "Foretold", "Simulated", "Off by")
+    rows = [(name, _number(predicted), _number(seen), _off(predicted, seen)) for name, predicted, seen in verified.rows]
+    header = ("Quantity", "Predicted", "Simulated", "Off by")
     note = f"The simulation {verified.run.status.value}."
     return [*([table(header, rows, class_="measured")] if rows else []), tag("p", note, class_="soft")]
 
@@ -190,7 +190,7 @@ def _percent(share: float) -> str:
     return f"{round(100 * share, 9):.3g} %"  # what rounding leaves reads as 0
 
 
-def _off(told: float, seen: float) -> str:
-    if not (math.isfinite(told) and math.isfinite(seen)) or told == 0.0 == seen:
+def _off(predicted: float, seen: float) -> str:
+    if not (math.isfinite(predicted) and math.isfinite(seen)) or predicted == 0.0 == seen:
         return ""
-    return _percent(abs(told - seen) / abs(seen)) if seen else ""
+    return _percent(abs(predicted - seen) / abs(seen)) if seen else ""

@@ -25,7 +25,7 @@ WIDE = 6.2  # inches
 
 @style.paper
 def loss_to_come(diagnosis: Diagnosis) -> Figure:
-    """The foretold loss (dashed), that of the mirrored data where nothing is foretold, the plateau, and the simulated loss."""
+    """The predicted loss (dashed), that of the mirrored data where nothing is predicted, the plateau, and the simulated loss."""
     outlook, verified = diagnosis.outlook, diagnosis.verified
     figure, (ax,) = style.panels(WIDE, 3.3)
     if verified is not None:
@@ -35,13 +35,13 @@ def loss_to_come(diagnosis: Diagnosis) -> Figure:
         ends = outlook.plateau.ends if np.isfinite(outlook.plateau.ends) else max(last, outlook.plateau.begins)
         span, height = (outlook.plateau.begins, ends), (outlook.plateau.height,) * 2
         ax.plot(
-            span, height, color=style.colour(4), linewidth=7, alpha=0.45, solid_capstyle="butt", label="plateau foretold"
+            span, height, color=style.colour(4), linewidth=7, alpha=0.45, solid_capstyle="butt", label="plateau predicted"
         )
     if outlook.prediction is not None:
-        label = f"foretold by {outlook.prediction.theorem}"
+        label = f"predicted by {outlook.prediction.theorem}"
         ax.plot(outlook.prediction.times, outlook.prediction.loss, **style.PREDICTION, label=label)
     if outlook.mirrored is not None:
-        label = "foretold with mirror images (−x, −y) added"
+        label = "predicted with mirror images (−x, −y) added"
         ax.plot(outlook.mirrored.times, outlook.mirrored.loss, **style.PREDICTION | {"color": style.NEUTRAL}, label=label)
     if outlook.first_drop is not None:
         ax.axvline(outlook.first_drop, color=style.NEUTRAL, linewidth=0.8, linestyle=":", label="half of the first fall")

@@ -61,7 +61,7 @@ def check_limit(full: bool) -> Evidence:
 
 
 CAPTION = (
-    "Distance of the first layer's direction from the limit foretold by the max-margin vectors of the two classes, for random "
+    "Distance of the first layer's direction from the limit predicted by the max-margin vectors of the two classes, for random "
     "orthogonally separable data sets. At t = 100 the limit is out of sight; it is reached like a power of ln t."
 )
 

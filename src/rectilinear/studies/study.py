@@ -14,7 +14,7 @@ from ..jsonable import jsonable
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WIDTH = 110  # characters a line of the printed finding
+WIDTH = 110  # characters per line of the printed finding
 
 
 @dataclass(frozen=True, eq=False)

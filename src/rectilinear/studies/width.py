@@ -48,7 +48,7 @@ def finite_width(draws: int = 60) -> Study:
         f"a class and {means[-1]:.2f} for {HALVES[-1]}, {np.nanmin(ranks[-1]):.2f} to {np.nanmax(ranks[-1]):.2f} by the start; "
         f"2/(1 + 1/n + 1/m) describes the means within {np.abs(means - formula)[3:].max():.2f} from {HALVES[3]} neurons on (the "
         f"closed limit agrees with the flow at t = 10^1000 within {checked:.0e}). The theory asks for a fifth of a class's neurons "
-        f"to see every sample: of {draws} starts this fails in {100 * barely[2].mean():.0f} % for {HALVES[2]} neurons a class, in "
+        f"to see every sample: of {draws} starts this fails in {100 * barely[2].mean():.0f} % for {HALVES[2]} neurons per class, in "
         f"{100 * barely[row].mean():.1f} % for {HALVES[row]} and in {100 * barely[-1].mean():.1f} % for {HALVES[-1]}; some sample "
         f"has no neuron at all, and keeps its loss for ever, in {100 * unseen[2].mean():.0f}, {100 * unseen[row].mean():.1f} and "
         f"{100 * unseen[-1].mean():.1f} %. Phuong and Lampert's limit only needs a neuron for either class; with 2, "
@@ -85,10 +85,10 @@ def _draw(ranks: Array, formula: Array, shares: tuple[Array, Array, Array]) -> F
     left.fill_between(HALVES, *np.nanquantile(ranks, (0.1, 0.9), axis=1), color=style.colour(0), alpha=0.25, linewidth=0)
     left.plot(HALVES, np.nanmean(ranks, axis=1), "o-", markersize=3, color=style.colour(0))
     left.plot(HALVES, formula, **style.PREDICTION)
-    left.set(xscale="log", xlabel="neurons a class", ylabel="stable rank of W₊ at infinity")
+    left.set(xscale="log", xlabel="neurons per class", ylabel="stable rank of W₊ at infinity")
     labels = ("some sample unseen", "seen by less than a fifth", "some class without neuron")
     for k, (share, label) in enumerate(zip(shares, labels, strict=True)):
         right.plot(HALVES, share, "o-", markersize=3, color=style.colour(k), label=label)
-    right.set(xscale="log", xlabel="neurons a class", ylabel="share of starts")
+    right.set(xscale="log", xlabel="neurons per class", ylabel="share of starts")
     style.legend_beside(right)
     return figure

@@ -50,7 +50,7 @@ def named_theorem(name: str) -> Theorem:
 
 
 def predict(problem: Problem, times: ArrayLike, theorem: str | None = None, force: bool = False) -> Prediction:
-    """The training run of `problem` at `times` (rising, the last may be infinity) as a theorem foretells it.
+    """The training run of `problem` at `times` (rising, the last may be infinity) as a theorem predicts it.
 
     Without `theorem`, the strongest theorem that applies is used. With it, that one is: where one of its hypotheses fails it
     refuses with what was required, what was found and what breaks, unless `force=True`, which goes on and says so.
@@ -59,11 +59,11 @@ def predict(problem: Problem, times: ArrayLike, theorem: str | None = None, forc
     >>> from rectilinear import Network, datasets
     >>> data, net = datasets.sine_teacher(inputs=5, pairs=50), Network(inputs=5, widths=(100,))
     >>> problem = Problem(data, net, net.init(scale=1e-8, seed=0))
-    >>> told = predict(problem, times=[0.0, 30.0, np.inf])
-    >>> told.theorem
+    >>> prediction = predict(problem, times=[0.0, 30.0, np.inf])
+    >>> prediction.theorem
     'two_neurons'
     >>> best = np.linalg.lstsq(data.x, data.y)[0]  # in the end it is least squares
-    >>> bool(np.allclose(told.linear_map[-1], best))
+    >>> bool(np.allclose(prediction.linear_map[-1], best))
     True
     """
     require_problem("predict", problem)
@@ -75,7 +75,7 @@ def predict(problem: Problem, times: ArrayLike, theorem: str | None = None, forc
     for candidate in sorted(THEOREMS.values(), key=lambda known: -known.strength):
         findings = candidate.findings(problem, instants)
         if all(finding.holds for finding in findings):
-            return candidate.foretell(problem, instants, findings)
+            return candidate.prediction(problem, instants, findings)
     raise HypothesisError(_no_theorem(problem, instants))
 
 

@@ -79,7 +79,7 @@ def solve(problem: Problem, times: Array) -> Solution:
 CLASS_MAX_MARGIN = Theorem(
     name="class_max_margin",
     title="on orthogonally separable data the network is one linear network per class, each ending at its maximum margin",
-    source="Phuong & Lampert 2021",
+    source="Phuong & Lampert, ICLR 2021, Theorem 1",
     strength=60,
     hypotheses=hypotheses,
     breaks={

@@ -147,7 +147,7 @@ def _window(problem: Problem) -> tuple[float, float]:
 DEEP_REDUCTION = Theorem(
     name="deep_reduction",
     title="a deep network with rank-one and rank-two weights is a deep linear network at time K^{2/L} t",
-    source="Zhang, Saxe & Latham, Eqs. 39-45, Proposition 12",
+    source="Zhang, Saxe & Latham, arXiv:2406.12615, Appendix F, Eqs. 39-45 (v3: Proposition 12)",
     strength=30,
     hypotheses=_hypotheses,
     breaks={

@@ -103,7 +103,7 @@ def _at(weights: tuple[Array, ...], k: int) -> Weights:
 EARLY_PHASE = Theorem(
     name="early_phase",
     title="small weights on symmetric data grow exponentially along one direction",
-    source="Zhang et al. 2024, Lemma 12, Theorem 13, Eq. 23 (corrected)",
+    source="Zhang, Saxe & Latham, arXiv:2406.12615, Lemma 12, Theorem 13, Eq. 23 (corrected)",
     strength=45,
     hypotheses=hypotheses,
     breaks={

@@ -153,7 +153,7 @@ def hypotheses(problem: Problem) -> list[Finding]:
 FIXED_LAYER = Theorem(
     name="fixed_layer",
     title="on orthogonal inputs with a fixed second layer every sample runs by a clock of its own, in closed form",
-    source="Kou, Chen & Gu 2023, orthogonal data",
+    source="Kou, Chen & Gu, NeurIPS 2023, arXiv:2310.18935, for orthogonal data",
     strength=90,
     hypotheses=hypotheses,
     breaks={

@@ -207,7 +207,7 @@ def solve(problem: Problem, times: Array) -> Solution:
 LIMIT = Theorem(
     name="limit",
     title="training on symmetric data ends at least squares, the logistic optimum or the maximum margin",
-    source="Zhang et al. 2024, Corollary 6",
+    source="Zhang, Saxe & Latham, arXiv:2406.12615, Corollary 6",
     strength=70,
     hypotheses=hypotheses,
     breaks={
@@ -216,7 +216,7 @@ LIMIT = Theorem(
         "odd_target": "the function need not stay odd, and fits more than its linear part",
         "small_start": "the function keeps an even part from its start, and so may its limit",
         "both_signs_grow": "the other half of the samples is never learned",
-        WITHIN_WINDOW: "there is no limit to speak of; symmetric_data and two_neurons foretell finite times",
+        WITHIN_WINDOW: "there is no limit to speak of; symmetric_data and two_neurons predict finite times",
     },
     solve=solve,
     window=limit_only,

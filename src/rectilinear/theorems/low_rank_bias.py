@@ -51,11 +51,11 @@ def solve(problem: Problem, times: Array) -> Solution:
 LOW_RANK_BIAS = Theorem(
     name="low_rank_bias",
     title="on nearly orthogonal data the classes' weight matrices end with low stable rank and all margins equal",
-    source="Kou, Chen & Gu 2023",
+    source="Kou, Chen & Gu, NeurIPS 2023, arXiv:2310.18935",
     strength=80,
     hypotheses=hypotheses,
     breaks={
-        "first_layer_only": "the second layer grows along, the loss falls like 1/(t ln t) and sizes of neurons part",
+        "first_layer_only": "the second layer grows along, the loss falls like 1/(t ln t) and sizes of neurons diverge",
         "two_class_layer": "neurons of one class move at different speeds",
         "falling_loss": "training ends at finite weights, not at a direction",
         "no_decay": "weights stay finite, and margins need not become equal",

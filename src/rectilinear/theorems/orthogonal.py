@@ -72,7 +72,7 @@ def hypotheses(problem: Problem) -> list[Finding]:
 ORTHOGONAL = Theorem(
     name="orthogonal",
     title="on orthogonal inputs the network is one linear network per sign and active set",
-    source="Zhang, Saxe & Latham (v3), orthogonal inputs",
+    source="Zhang, Saxe & Latham, arXiv:2406.12615, v3, section on orthogonal inputs",
     strength=70,
     hypotheses=hypotheses,
     breaks={

@@ -25,9 +25,9 @@ from ..conditions import (
     Finding,
     broken_symmetry,
     fixed_halves,
+    held_survivors,
     nearly_symmetric,
     no_decay,
-    pinned_survivors,
     small_start,
     square_loss,
     two_layers,
@@ -49,7 +49,7 @@ class Plateau:
     """The plateau of a problem: `height` of the loss, `linear_height` of the best linear fit, when it `begins` and `ends`.
 
     It ends when the loss is `drop` of its height lower; never (infinity) where no survivor grows or what grows cannot lower
-    the loss enough; nan where survivors can turn, see `pinned_survivors`. `residuals` (n,) are those of the plateau,
+    the loss enough; nan where survivors can turn, see `held_survivors`. `residuals` (n,) are those of the plateau,
     `survivors` the small neurons at its beginning, grouped by direction, with their growth `rates`.
     """
 
@@ -86,18 +86,18 @@ def plateau(problem: Problem, drop: float = DROP) -> Plateau:
     failed = [finding for finding in _setting(problem) if not finding.holds]
     if failed:
         raise HypothesisError(
-            f"{failed[0].name} is required to foretell a plateau; found: {failed[0].sentence} Simulate the problem instead."
+            f"{failed[0].name} is required to predict a plateau; found: {failed[0].sentence} Simulate the problem instead."
         )
     rise = rise_of(problem)
-    pinned = rise.turning_room(problem.data.lines.normals) == 0
-    ends = rise.end + Escape.of(problem, rise).time_to((1 - drop) * rise.height) if pinned else np.nan
+    held = rise.turning_room(problem.data.lines.normals) == 0
+    ends = rise.end + Escape.of(problem, rise).time_to((1 - drop) * rise.height) if held else np.nan
     linear_height = float(np.mean((problem.y - problem.data.x @ best_linear_map(problem.data)) ** 2)) / 2
     return Plateau(rise.height, linear_height, rise.end, ends, drop, rise.residuals, rise.survivors)
 
 
 def _solve(problem: Problem, times: Array) -> Solution:
     if not np.isfinite(times).all():
-        raise InputError("times must be finite: perturbed_symmetry does not foretell the end of the escape.")
+        raise InputError("times must be finite: perturbed_symmetry does not predict the end of the escape.")
     rise = rise_of(problem)
     escape = Escape.of(problem, rise)
     rising = times <= rise.end
@@ -146,14 +146,14 @@ def _setting(problem: Problem) -> list[Finding]:
 def _hypotheses(problem: Problem) -> list[Finding]:
     findings = [*_setting(problem), broken_symmetry(problem)]
     if all(finding.holds for finding in findings):
-        findings.append(pinned_survivors(problem))  # costly, and meaningless where another one fails
+        findings.append(held_survivors(problem))  # costly, and meaningless where another one fails
     return findings
 
 
 PERTURBED_SYMMETRY = Theorem(
     name="perturbed_symmetry",
     title="nearly symmetric data: a plateau at the linear fit that lasts inversely to the asymmetry",
-    source="Zhang, Saxe & Latham, Fig. 2 and (v3) Fig. 6b",
+    source="Zhang, Saxe & Latham, arXiv:2406.12615, Fig. 2 (v3: also Fig. 6b)",
     strength=20,
     hypotheses=_hypotheses,
     breaks={
@@ -163,9 +163,9 @@ PERTURBED_SYMMETRY = Theorem(
         "small_start": "too many neurons miss the two groups",
         "nearly_symmetric": "growth off the linear fit is as fast as the fit itself, and there is no plateau",
         "fixed_halves": "a large group is caught on a kink while it turns",
-        "broken_symmetry": "there is no escape to foretell",
-        "pinned_survivors": "survivors turn while they grow, and the escape takes another time",
-        WITHIN_WINDOW: "the end of the escape is not foretold; ask for finite times",
+        "broken_symmetry": "there is no escape to predict",
+        "held_survivors": "survivors turn while they grow, and the escape takes another time",
+        WITHIN_WINDOW: "the end of the escape is not predicted; ask for finite times",
     },
     solve=_solve,
     window=finite_times,

@@ -92,8 +92,8 @@ def condition_three(problem: Problem) -> list[Finding]:
 
 CONDITION_THREE_BREAKS = {
     "two_layers": "the network is not linear plus even (Theorem 1), and its halves need not agree",
-    "even_inputs": "half-space averages differ from full ones (Lemma 10), so positive and negative neurons part",
-    "odd_target": "half-space averages differ from full ones (Lemma 10), so positive and negative neurons part",
+    "even_inputs": "half-space averages differ from full ones (Lemma 10), so positive and negative neurons diverge",
+    "odd_target": "half-space averages differ from full ones (Lemma 10), so positive and negative neurons diverge",
 }
 
 
@@ -113,7 +113,7 @@ def solve(problem: Problem, times: Array) -> Solution:
 SYMMETRIC_DATA = Theorem(
     name="symmetric_data",
     title="on symmetric data an aligned two-layer network is a linear network in slower time",
-    source="Zhang et al. 2024, Theorem 5 (v3: Theorem 8), Eqs. 4-5",
+    source="Zhang, Saxe & Latham, arXiv:2406.12615, Theorem 5 (v3: Theorem 8), Eqs. 4-5",
     strength=50,
     hypotheses=hypotheses,
     breaks={

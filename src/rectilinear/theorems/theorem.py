@@ -1,4 +1,4 @@
-"""A Theorem: where it comes from, what it assumes, what breaks without each hypothesis, and what it foretells."""
+"""A Theorem: where it comes from, what it assumes, what breaks without each hypothesis, and what it predicts."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from ..arrays import Array
 from ..conditions import Finding, true_or_not
+from ..deprecation import warn_renamed
 from ..errors import HypothesisError
 from ..prediction import Prediction
 from ..problem import Problem
@@ -76,14 +77,14 @@ class Theorem:
         return findings
 
     def predict(self, problem: Problem, times: Array, force: bool = False) -> Prediction:
-        """The run this theorem foretells, or a HypothesisError that says what was required, found, and would break."""
+        """The run this theorem predicts, or a HypothesisError that says what was required, found, and would break."""
         findings = self.findings(problem, times)
         failed = [finding for finding in findings if not finding.holds]
         if any(finding.name in self.essential for finding in failed) or (failed and not force):
             raise HypothesisError(self._refusal(failed))
-        return self.foretell(problem, times, findings, force)
+        return self.prediction(problem, times, findings, force)
 
-    def foretell(self, problem: Problem, times: Array, findings: list[Finding], force: bool = False) -> Prediction:
+    def prediction(self, problem: Problem, times: Array, findings: list[Finding], force: bool = False) -> Prediction:
         """The run by this theorem, whatever the findings say."""
         solution = self.solve(problem, times)
         return Prediction(
@@ -104,6 +105,11 @@ class Theorem:
             error_bound=solution.error_bound,
             small=solution.small,
         )
+
+    def foretell(self, problem: Problem, times: Array, findings: list[Finding], force: bool = False) -> Prediction:
+        """The old name of `prediction`."""
+        warn_renamed("Theorem.foretell", "Theorem.prediction")
+        return self.prediction(problem, times, findings, force)
 
     def _refusal(self, failed: list[Finding]) -> str:
         reasons = " ".join(

@@ -80,7 +80,7 @@ def solve(problem: Problem, times: Array) -> Solution:
 TIME_COURSE = Theorem(
     name="time_course",
     title="white inputs: the whole time course in closed form",
-    source="Zhang et al. 2024, Corollary 14, Eq. 38 (corrected)",
+    source="Zhang, Saxe & Latham, arXiv:2406.12615, Corollary 14, Eq. 38 (corrected)",
     strength=60,
     hypotheses=hypotheses,
     breaks={

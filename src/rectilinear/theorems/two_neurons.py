@@ -218,7 +218,7 @@ def _limit_state(problem: Problem, w: Array) -> Array:
 TWO_NEURONS = Theorem(
     name="two_neurons",
     title="small random weights on symmetric data train as a network of width two",
-    source="Zhang et al. 2024, Theorem 13 with the merging of proportional neurons",
+    source="Zhang, Saxe & Latham, arXiv:2406.12615, Theorem 13 with the merging of proportional neurons",
     strength=40,
     hypotheses=hypotheses,
     breaks={

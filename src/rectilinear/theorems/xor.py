@@ -56,7 +56,7 @@ def hypotheses(problem: Problem) -> list[Finding]:
 XOR = Theorem(
     name="xor",
     title="on XOR the network is four linear networks of one sample each",
-    source="Zhang, Saxe & Latham (v3), XOR",
+    source="Zhang, Saxe & Latham, arXiv:2406.12615, v3, section on XOR",
     strength=70,
     hypotheses=hypotheses,
     breaks={

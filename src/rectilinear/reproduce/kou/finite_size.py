@@ -24,42 +24,44 @@ if TYPE_CHECKING:
 CLASS_SIZE, INPUTS = 5, 20
 LATE = 1e4  # log10 of a time at which the limit is reached to 1e-4
 TIMES = np.array([2.0, 4.0, 10.0, 30.0, 1e2, 1e3, 1e4])
-CLASS_SIZES, WIDE = (2, 5, 20, 100), 1000  # samples and neurons a class of the networks whose limits are averaged
+CLASS_SIZES, WIDE = (2, 5, 20, 100), 1000  # samples and neurons per class of the networks whose limits are averaged
 
 
 def check_finite_size(full: bool) -> Evidence:
     half_widths = (4, 8, 16, 32, 64, 128) if full else (4, 16, 32)
     seeds = range(6 if full else 2)
-    found = np.array([[_late_and_foretold(m, seed) for seed in seeds] for m in half_widths])
-    relu, foretold = found[..., 0], found[..., 1]
+    found = np.array([[_late_and_predicted(m, seed) for seed in seeds] for m in half_widths])
+    relu, predicted = found[..., 0], found[..., 1]
     wide = {n: _mean_limit(n, WIDE, draws=50) for n in CLASS_SIZES}
     leaky = np.array([_leaky_excess(m) for m in half_widths])
     rates = [np.polyfit(np.log(TIMES[3:]), np.log(row[3:]), 1)[0] for row in leaky]
     return Evidence(
         measurements=(
-            between(f"ReLU, {half_widths[-1]} neurons and 5 samples a class: stable rank, mean", relu[-1].mean(), 1.9, 2.1),
+            between(
+                f"ReLU, {half_widths[-1]} neurons and 5 samples per class: stable rank, mean", relu[-1].mean(), 1.9, 2.1
+            ),
             at_most(
                 "ReLU, all runs: stable rank at t = 10^10000 against its limit in closed form, largest error",
-                np.abs(relu - foretold).max(),
+                np.abs(relu - predicted).max(),
                 1e-3,
                 Form.CORRECTED,
             ),
             at_most(
-                "ReLU, 1000 neurons and n samples a class: mean limit against 2n/(n + 1), largest error",
+                "ReLU, 1000 neurons and n samples per class: mean limit against 2n/(n + 1), largest error",
                 max(abs(mean - _many_neurons(n)) for n, mean in wide.items()),
                 0.02,
                 Form.CORRECTED,
             ),
-            *(noted(f"ReLU, 1000 neurons and {n} samples a class: mean limit", mean) for n, mean in wide.items()),
-            noted("ReLU, 8 neurons and 5 samples a class: mean limit", _mean_limit(CLASS_SIZE, 8, draws=200)),
+            *(noted(f"ReLU, 1000 neurons and {n} samples per class: mean limit", mean) for n, mean in wide.items()),
+            noted("ReLU, 8 neurons and 5 samples per class: mean limit", _mean_limit(CLASS_SIZE, 8, draws=200)),
             between(
                 "leaky ReLU, every width: exponent of rank − 1 in ln t, smallest", min(rates), -2.2, -1.8, Form.CORRECTED
             ),
             between("largest", max(rates), -2.2, -1.8, Form.CORRECTED),
         ),
         settings={
-            "neurons a class": list(half_widths),
-            "samples a class": CLASS_SIZE,
+            "neurons per class": list(half_widths),
+            "samples per class": CLASS_SIZE,
             "inputs": INPUTS,
             "scale": 0.1,
             "leak": LEAK,
@@ -68,12 +70,12 @@ def check_finite_size(full: bool) -> Evidence:
         pictures=(Picture("kou_finite_size", CAPTION, _draw(half_widths, wide, leaky)),),
         numbers={
             "relu_rank": (("width", "seed"), relu),
-            "relu_limit": (("width", "seed"), foretold),
+            "relu_limit": (("width", "seed"), predicted),
             "leaky_excess": (("width", "time"), leaky),
             "width": ("width", np.array(half_widths)),
             "log10_time": ("time", TIMES),
         },
-        remark="For ReLU the gap to 2 is no matter of time and little one of width: n samples a class leave 2n/(n + 1), give or take "
+        remark="For ReLU the gap to 2 is no matter of time and little one of width: n samples per class leave 2n/(n + 1), give or take "
         "what the pattern of the start makes of it, and a width of m adds about 1/m of that. For leaky ReLU the width does not "
         "matter; what is left above 1 falls like 1/ln² t, so that it is still visible at any time that can be reached by steps.",
     )
@@ -83,7 +85,7 @@ def _many_neurons(class_size: int) -> float:
     return 2.0 * class_size / (class_size + 1.0)
 
 
-def _late_and_foretold(half_width: int, seed: int) -> tuple[float, float]:
+def _late_and_predicted(half_width: int, seed: int) -> tuple[float, float]:
     """Stable rank of W_+ of a ReLU network on orthogonal samples of equal length at a late time, and its limit."""
     data = datasets.orthogonal(2 * CLASS_SIZE, INPUTS, seed=seed)
     problem = two_class_problem(data, 0.0, 2 * half_width, seed)
@@ -115,7 +117,7 @@ def _leaky_excess(half_width: int) -> Array:
 CAPTION = (
     "How far stable ranks are from their asymptotic values. Left: ReLU on orthogonal samples, mean limit of wide networks (dots) "
     "and 2n/(n + 1) (line): few samples leave less than 2. Right: leaky ReLU, rank minus one over time for several numbers m of "
-    "neurons a class: it falls like 1/ln² t (dotted), whatever the width."
+    "neurons per class: it falls like 1/ln² t (dotted), whatever the width."
 )
 
 
@@ -125,7 +127,7 @@ def _draw(half_widths: tuple[int, ...], wide: dict[int, float], leaky: Array) ->
     grid = np.geomspace(min(wide), max(wide), 50)
     left.plot(grid, 2.0 * grid / (grid + 1.0), color="black", linewidth=1.2)
     left.plot(list(wide), list(wide.values()), color=style.colour(0), linestyle="", marker="o", markersize=5)
-    left.set(xscale="log", xlabel="samples a class", ylabel="stable rank, ReLU", ylim=(1.0, 2.1))
+    left.set(xscale="log", xlabel="samples per class", ylabel="stable rank, ReLU", ylim=(1.0, 2.1))
     for k, (m, excess) in enumerate(zip(half_widths, leaky, strict=True)):
         right.plot(TIMES, excess, color=style.colour(k), marker="o", markersize=3, label=f"m = {m}")
     right.plot(TIMES, 3.0 * leaky[0, -1] * (TIMES[-1] / TIMES) ** 2, color="black", linestyle=":", linewidth=1.2)

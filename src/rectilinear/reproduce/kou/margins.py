@@ -133,14 +133,14 @@ def check_closed_form(full: bool) -> Evidence:
     for name, alpha in (("leaky ReLU", LEAK), ("ReLU", 0.0)):
         problem = two_class_problem(data_of("orthogonal"), alpha)
         times = np.array([1.0, 10.0, 100.0, 1000.0, 1e5])
-        run, foretold = simulate(problem, times), predict(problem, times)
+        run, predicted = simulate(problem, times), predict(problem, times)
         measurements += [
             at_most(
                 f"{name}: loss against its closed form, largest relative error",
-                np.abs(run.loss / foretold.loss - 1).max(),
+                np.abs(run.loss / predicted.loss - 1).max(),
                 1e-6,
             ),
-            at_most(f"{name}: weights, largest error", np.abs(run.weights[0] - foretold.weights[0]).max(), 1e-5),
+            at_most(f"{name}: weights, largest error", np.abs(run.weights[0] - predicted.weights[0]).max(), 1e-5),
         ]
     return Evidence(
         measurements=tuple(measurements),

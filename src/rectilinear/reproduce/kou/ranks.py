@@ -33,11 +33,11 @@ def check_leaky_rank(full: bool) -> Evidence:
             ),
         ]
     together = measures.stable_rank(long_run("orthogonal", LEAK))[-1][0]
-    foretold = 2.0 * (1.0 + LEAK**2) / (1.0 + LEAK) ** 2
+    predicted = 2.0 * (1.0 + LEAK**2) / (1.0 + LEAK) ** 2
     return Evidence(
         measurements=(
             *measurements,
-            at_most("orthogonal: stable rank of both together against 2(1+α²)/(1+α)²", abs(together - foretold), 1e-3),
+            at_most("orthogonal: stable rank of both together against 2(1+α²)/(1+α)²", abs(together - predicted), 1e-3),
         ),
         settings=SETTINGS,
         pictures=(Picture("kou_stable_rank", RANK_CAPTION, _draw_ranks()),),
@@ -91,7 +91,7 @@ def check_relu_rank(full: bool) -> Evidence:
     return Evidence(
         measurements=(
             at_most("nearly orthogonal: stable rank of W₊ and W₋, largest at any time", near.max(), 3.0),
-            between("orthogonal, 5 samples a class: stable rank of W₊ at t = 10^10000", ranks[0], 1.9, 2.1),
+            between("orthogonal, 5 samples per class: stable rank of W₊ at t = 10^10000", ranks[0], 1.9, 2.1),
             at_most("the same against its closed form", np.abs(ranks - _orthogonal_limits()).max(), 1e-3, Form.CORRECTED),
         ),
         settings=SETTINGS,

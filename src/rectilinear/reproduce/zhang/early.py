@@ -133,7 +133,7 @@ def _bound_ratio(problem: Problem) -> float:
     """|W - Eq. 23| over the corrected bound, up to kappa t = ln(1/u0)."""
     times = np.linspace(0.3, 1.0, 8) * np.log(1.0 / start_size(problem)) / growth_rate(problem)
     run = simulate(problem, times, rtol=1e-9, method="smooth")
-    apart = [layer - foretold for layer, foretold in zip(run.weights, early_weights(problem, times), strict=True)]
+    apart = [layer - predicted for layer, predicted in zip(run.weights, early_weights(problem, times), strict=True)]
     distance = np.sqrt(sum(np.sum(layer**2, axis=(1, 2)) for layer in apart))
     return float(np.max(distance / error_bound(problem, times)))
 

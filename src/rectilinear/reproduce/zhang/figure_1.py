@@ -70,7 +70,7 @@ def check_figure(full: bool) -> Evidence:
     errors = {run.problem.network.alpha: weight_error(run, linear) for run in nonlinear}
     best = linear.problem.data
     least = 0.5 * float(np.mean((best.y - best.x @ np.linalg.lstsq(best.x, best.y, rcond=None)[0]) ** 2))
-    end, foretold = float(errors[0.0][-1]), imbalance_error(linear.problem)
+    end, predicted = float(errors[0.0][-1]), imbalance_error(linear.problem)
     return Evidence(
         measurements=(
             at_most("theory against simulation, largest loss error", max(_apart(found[a], theory[a]) for a in ALPHAS), 1e-6),
@@ -84,7 +84,7 @@ def check_figure(full: bool) -> Evidence:
             ),
             noted("that least loss, which is not zero", least),
             noted("error of the weights at the end, α = 0", end),
-            at_most("that error against the imbalance of the halves, relative", abs(end / foretold - 1.0), 0.01),
+            at_most("that error against the imbalance of the halves, relative", abs(end / predicted - 1.0), 0.01),
         ),
         settings={"inputs": 20, "samples": 2000, "width": WIDTH, "scale": SCALE, "alpha": list(ALPHAS), "seed": 0},
         pictures=(Picture("figure_1", CAPTION, draw_figure(found, theory, errors)),),
@@ -142,14 +142,14 @@ END = 20.0  # rescaled time at which every seed has converged: the loss falls at
 def check_seeds(full: bool) -> Evidence:
     data = datasets.sine_teacher(pairs=1000 if full else 80)
     network = Network(data.inputs, (WIDTH,), 0.0)
-    measured, foretold = [], []
+    measured, predicted = [], []
     for seed in range(SEEDS):
         problem = Problem(data, network, network.init(SCALE, seed))
         twin = linear_twin(problem)
         run, linear = simulate(problem, [END / problem.network.mean_slope], rtol=1e-5), simulate(twin, [END], rtol=1e-5)
         measured.append(weight_error(run, linear)[0])
-        foretold.append(imbalance_error(problem))
-    errors, formula = np.array(measured), np.array(foretold)
+        predicted.append(imbalance_error(problem))
+    errors, formula = np.array(measured), np.array(predicted)
     starts = (Problem(data, network, network.init(SCALE, seed)) for seed in range(MANY_SEEDS))
     many = np.array([imbalance_error(start) for start in starts])
     return Evidence(

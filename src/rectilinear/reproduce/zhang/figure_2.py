@@ -187,12 +187,12 @@ def sectors(run: Trajectory) -> Array:
 
 def _empty_sectors(stuck: list[tuple[float, int, Trajectory]], driven: list[Array]) -> str:
     """The sectors that would move a neuron, for the stuck seeds of Figure 2."""
-    told = []
+    sentences = []
     for (delta, seed, _), table in zip(stuck, driven, strict=True):
         if delta == DELTA:
             spans = ", ".join(f"{start:.0f}° to {end:.0f}°" for start, end, *_ in table)
-            told.append(f"seed {seed} between {spans}")
-    return f"at δ = {DELTA:g}, " + "; ".join(told)
+            sentences.append(f"seed {seed} between {spans}")
+    return f"at δ = {DELTA:g}, " + "; ".join(sentences)
 
 
 def check_duration(full: bool) -> Evidence:
@@ -200,19 +200,19 @@ def check_duration(full: bool) -> Evidence:
         [0.01, 0.02, 0.05, 0.075, 0.1, 0.125, 0.15, 0.175, 0.2] if full else [0.01, 0.02, 0.05, 0.1, 0.15, 0.2]
     )
     seeds = range(8 if full else 2)
-    measured, foretold = np.full((len(deltas), len(seeds)), np.nan), np.full((len(deltas), len(seeds)), np.nan)
+    measured, predicted = np.full((len(deltas), len(seeds)), np.nan), np.full((len(deltas), len(seeds)), np.nan)
     for i, delta in enumerate(deltas):
         for seed in seeds:
             run = six_point_run(float(delta), seed, np.linspace(0.0, 150.0 / delta, 601))
             begin, end = _first_fall(run), plateau_end(run)
             if np.isfinite(end):
                 measured[i, seed] = end - begin
-                foretold[i, seed] = plateau(run.problem, 1.0 - PLATEAU_ENDS).ends - begin
+                predicted[i, seed] = plateau(run.problem, 1.0 - PLATEAU_ENDS).ends - begin
     inverse = np.nanmedian(1.0 / measured, axis=1)
     small = deltas <= 0.05
     slope = float(np.sum(inverse[small] * deltas[small]) / np.sum(deltas[small] ** 2))
     bend = inverse / (slope * deltas) - 1.0
-    worst = np.nanmax(np.abs(measured / foretold - 1.0)[deltas <= 0.1])
+    worst = np.nanmax(np.abs(measured / predicted - 1.0)[deltas <= 0.1])
     return Evidence(
         measurements=(
             at_most(
@@ -226,10 +226,10 @@ def check_duration(full: bool) -> Evidence:
             at_most("δ ≤ 0.1: duration against perturbation theory, largest relative error", worst, 0.05),
         ),
         settings={"deltas": deltas.tolist(), "width": WIDTH, "scale": SCALE, "seeds": len(seeds)},
-        pictures=(Picture("plateau", PLATEAU_CAPTION, _draw_durations(deltas, measured, foretold, slope)),),
+        pictures=(Picture("plateau", PLATEAU_CAPTION, _draw_durations(deltas, measured, predicted, slope)),),
         numbers={
             "duration": (("delta", "seed"), measured),
-            "theory": (("delta", "seed"), foretold),
+            "theory": (("delta", "seed"), predicted),
             "delta": ("delta", deltas),
         },
         remark="Seeds that never leave the plateau are left out.",
@@ -250,14 +250,14 @@ PLATEAU_CAPTION = (
 
 
 @style.paper
-def _draw_durations(deltas: Array, measured: Array, foretold: Array, slope: float) -> Figure:
+def _draw_durations(deltas: Array, measured: Array, predicted: Array, slope: float) -> Figure:
     figure, (inverse, scaled) = style.panels(7.4, 3.0, columns=2)
     reach = np.array([0.0, deltas.max() * 1.05])
     inverse.plot(reach, slope * reach, color="0.6", linewidth=1.2)
     for k in range(measured.shape[1]):
         inverse.plot(deltas, 1.0 / measured[:, k], color=style.colour(0), linestyle="", marker="o", markersize=4)
         scaled.plot(deltas, deltas * measured[:, k], color=style.colour(0), linestyle="", marker="o", markersize=4)
-        scaled.plot(deltas, deltas * foretold[:, k], color="black", linestyle="", marker="x", markersize=5)
+        scaled.plot(deltas, deltas * predicted[:, k], color="black", linestyle="", marker="x", markersize=5)
     inverse.set(xlabel="asymmetry δ", ylabel="1 / duration of the plateau", ylim=(0.0, None), xlim=reach)
     scaled.set(xlabel="asymmetry δ", ylabel="δ · duration", xlim=reach, ylim=(0.0, None))
     return figure

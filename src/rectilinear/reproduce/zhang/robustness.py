@@ -75,7 +75,7 @@ def check_large_start(full: bool) -> Evidence:
         pictures=(Picture("large_start", LARGE_CAPTION, _draw_scales(scales, apart)),),
         numbers={"distance": (("scale", "seed"), apart), "scale": ("scale", scales)},
         remark="For aligned weights the size does not matter at all. For random weights it does: small ones align while they "
-        "grow, large ones keep their even part, and the curves part.",
+        "grow, large ones keep their even part, and the curves diverge.",
     )
 
 

@@ -34,10 +34,10 @@ def _held_against_theory(data: Dataset, network: Network, times: Array, threshol
     for loss in ("square", "logistic"):
         for scale in SCALES:
             problem = Problem(data, network, network.init(scale, seed=0), loss)
-            run, foretold = simulate(problem, times), predict(problem, times)
+            run, predicted = simulate(problem, times), predict(problem, times)
             setting = f"{loss} loss, scale {written(scale)}"
-            shown[setting] = run, foretold
-            error = np.abs(run.loss - foretold.loss).max()
+            shown[setting] = run, predicted
+            error = np.abs(run.loss - predicted.loss).max()
             measurements.append(at_most(f"{setting}: theory against simulation", error, threshold))
     return shown, measurements
 
@@ -96,9 +96,9 @@ ORTHOGONAL_CAPTION = (
 @style.paper
 def _draw(shown: dict[str, tuple[Trajectory, Prediction]]) -> Figure:
     figure, (ax,) = style.panels(5.8, 3.0)
-    for k, (name, (run, foretold)) in enumerate(shown.items()):
+    for k, (name, (run, predicted)) in enumerate(shown.items()):
         ax.plot(run.times, run.loss, color=style.colour(k), label=name)
-        ax.plot(foretold.times, foretold.loss, **style.PREDICTION)
+        ax.plot(predicted.times, predicted.loss, **style.PREDICTION)
     ax.set(xlabel=style.TIME, ylabel="loss", ylim=(0.0, None))
     style.legend_beside(ax)
     return figure
