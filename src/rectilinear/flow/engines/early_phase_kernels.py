@@ -39,11 +39,18 @@ def move(theta: Array, g: Array, time: float) -> None:
     if size == 0.0:
         return
     along = np.dot(g, theta[:d]) / size
-    half = 0.5 * ((along + theta[d]) * np.expm1(size * time))
-    other = 0.5 * ((along - theta[d]) * np.expm1(-size * time))
+    if size * time < 1.0:
+        half = 0.5 * ((along + theta[d]) * np.expm1(size * time))
+        other = 0.5 * ((along - theta[d]) * np.expm1(-size * time))
+        for j in range(d):
+            theta[j] += g[j] / size * (half + other)
+        theta[d] += half - other
+        return
+    # what is left of a neuron that shrinks by many decades is not a small difference
+    half, other = 0.5 * (along + theta[d]) * np.exp(size * time), 0.5 * (along - theta[d]) * np.exp(-size * time)
     for j in range(d):
-        theta[j] += g[j] / size * (half + other)
-    theta[d] += half - other
+        theta[j] = (theta[j] - g[j] / size * along) + g[j] / size * (half + other)
+    theta[d] = half - other
 
 
 @numba.njit(cache=True, nogil=True)

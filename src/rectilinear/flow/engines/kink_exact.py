@@ -16,6 +16,7 @@ from ...errors import FlowError
 from ...events import Events, Kind
 from ...problem import Problem
 from ..collocation import NODES, STAGES, WEIGHTS, basis_at, integral_weights
+from ..kinks.balance import Balance
 from ..kinks.crossings import all_crossings
 from ..kinks.decisions import Decisions, first_start
 from ..kinks.geometry import Kinks
@@ -29,6 +30,8 @@ from .light_neurons import KnownStep
 ROUNDED = 4 * np.finfo(float).eps  # of the terms of a sum: what rounding leaves of it
 BELOW = 1e-13  # how far past a kink, as a share of the neuron's size, counts as past
 SAFETY, SHRINK, GROW = 0.9, 0.2, 5.0
+SHRINKS = 1e-3  # to which share of itself a neuron may shrink in one step
+SMALLER = 1e-2  # to which it may shrink before it is no longer carried with those that were as large
 WAKING = 1e-9  # how exactly, as a share of the step, the moment is found at which a neuron can leave w = 0
 LANDINGS = 6  # attempts to land on an event; each gains several digits
 FEW = 4  # neurons that may meet kinks in one step before the step is shortened rather than cut at the first of them
@@ -65,6 +68,7 @@ class KinkEngine:
         self.steps = self.rejected = self.evaluations = self.standing = 0
         self.groups_over_time: list[tuple[float, int]] = []
         self.groups = Groups(self.kinks, start.theta, start.signs, decays=problem.l2 > 0.0)
+        self.balance = Balance(problem)
         self.step_size = 0.0
         self.light_step = np.inf  # the step at which followed neurons would just be seen by the others
         self.pull = self._pulls(self.groups.theta)
@@ -104,6 +108,8 @@ class KinkEngine:
         solved = self._try(h, self._predicted(h))
         if not solved or self.error > 1.0:
             return self._shorten(h, 0.3 if not solved else max(SHRINK, SAFETY * self.error ** (-1 / (STAGES + 1))))
+        if (self._sizes(carried + self.stages[-1]) < SHRINKS * self._sizes(carried)).any():
+            return self._shorten(h, 0.5)
         growth = GROW if self.error == 0.0 else min(GROW, max(SHRINK, SAFETY * self.error ** (-1 / (STAGES + 1))))
         self.step_size = max(h * growth, self.step_size if h < self.step_size else 0.0)
         return self._meet_kinks(h)
@@ -126,6 +132,10 @@ class KinkEngine:
         self.pulls = np.repeat(self.pull[None], STAGES + 1, axis=0)
         self.objective = self.problem.data_loss(layers_of(theta))
         return True
+
+    def _sizes(self, carried: Array) -> Array:
+        """|(w_h, a_h)| of every neuron, given the carriers."""
+        return np.asarray(np.linalg.norm(self.groups.neurons(carried), axis=1))
 
     def _shorten(self, h: float, factor: float) -> bool:
         self.step_size = factor * h
@@ -357,8 +367,18 @@ class KinkEngine:
         self._guess = (self.h, self.stages) if self.h > 0 else None
         if self.pending is not None:
             self._apply(self.pending)
+        if self._separate_shrunk() or self.pending is not None:
             self._prepare()
         return float(np.sqrt(max(self.energies[-1], 0.0))), self.objective
+
+    def _separate_shrunk(self) -> bool:
+        """Carry neurons that have become much smaller with others of their size, exactly balanced; whether there were any."""
+        groups = self.groups
+        shrunk = np.flatnonzero(self._sizes(groups.carried) < SMALLER * groups.sizes)
+        if shrunk.size:
+            theta = self.balance.restored(shrunk, groups.some(shrunk, groups.carried), self.t)
+            groups.replace(shrunk, theta, groups.patterns[shrunk])
+        return bool(shrunk.size)
 
     def _apply(self, pending: Pending) -> None:
         """Decide what happens at the end of the step and group the neurons concerned anew."""
