@@ -226,13 +226,14 @@ def test_kinks_that_cannot_be_decided_end_the_run_with_what_there_is(monkeypatch
     monkeypatch.setattr(DeepKinks, "_settle", only_at_the_start)
     run = rl.simulate(sliding_problem(), [0.0, 50.0])
     assert run.status is rl.Status.STUCK
+    assert "could not be decided; the data may be degenerate: perturb it slightly, or use method='smooth'" in run.ended
     assert 0.0 < run.times[-1] < 50.0
 
 
 def test_events_without_end_are_an_error():
     kinks = DeepKinks(sliding_problem(), flatten(sliding_problem().weights))
     kinks._event, kinks._decided = (0, 0), (1.0, deep_kinks.MOST_AT_ONCE + 1, 0)
-    with pytest.raises(rl.FlowError, match="events at t = 1 do not end"):
+    with pytest.raises(rl.FlowError, match="events at t = 1 do not end; the data may be degenerate"):
         kinks.apply(flatten(sliding_problem().weights), 1.0, 0.0)
 
 

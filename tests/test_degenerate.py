@@ -59,7 +59,7 @@ def test_the_early_phase_does_not_cross_a_kink_that_lies_beyond_its_look():
     network = rl.Network(2, (1,), alpha=0.2, bias=True)
     problem = rl.Problem(rl.Dataset(x, [-1.0, 1.0, 1.0, 1.0, -1.0, -1.0]), network, weights, "logistic")
     early, stepped = (rl.simulate(problem, [6.0], method="kinks", early_phase=given) for given in (True, False))
-    assert early.provenance["method"] == "early"
+    assert early.provenance["method"] == "early phase"
     jumps = np.isin(
         stepped.events.line, early.events.line
     )  # two equal samples with opposite labels make a kink without a jump

@@ -51,7 +51,7 @@ def deep(widths=(4, 3), **settings):
         ),
         (
             {"log10_times": [1.0]},
-            "log10_times and until cannot be mixed with times, method, stop_gradient or stop_loss; drop those.",
+            "log10_times and until cannot be mixed with times, method, early_phase, stop_gradient or stop_loss; drop those.",
         ),
     ],
 )
@@ -214,6 +214,9 @@ def test_a_run_without_a_possible_step_is_stuck_and_keeps_what_there_is(monkeypa
     monkeypatch.setattr(kink_exact, "collocation_step", failing)
     run = rl.simulate(six_points(), [0.0, 300.0], method="kinks")
     assert run.status is rl.Status.STUCK
+    assert run.reason.startswith("the step shrank to nothing at t = ")
+    assert run.reason.endswith("loosen rtol (now 1e-09), or use method='smooth'")
+    assert f"{rl.Status.STUCK.value}: {run.reason}" in repr(run)
     assert 0.0 < run.times[-1] < 300.0
     assert run.audit.energy_residual < 1e-9
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from scipy.special import expi
@@ -217,14 +219,15 @@ class TestUntil:
     def test_with_times_the_last_state_is_the_converged_one(self):
         run = rl.simulate(gaussian_problem(5), until="direction converges", log10_times=[0.0, 1e8], direction_tolerance=0.05)
         assert run.direction_converged
+        assert run.status is Status.CONVERGED
         assert len(run) == 2
         assert run.log10_times[-1] < 1e6
 
     def test_a_finite_limit_is_told(self):
         problem = gaussian_problem(0, samples=12, inputs=2, alpha=1.0, separable=False)
         run = rl.simulate(problem, until="direction converges")
-        assert run.status is Status.STATIONARY
-        assert "finite limit" in repr(run)
+        assert run.status is Status.AT_REST
+        assert "stopped: nothing moves any more, the weights have a finite limit" in repr(run)
         assert np.abs(np.concatenate([g.ravel() for g in problem.gradient(run.final)])).max() < 1e-10
 
 
@@ -233,6 +236,7 @@ class TestEndings:
         problem = gaussian_problem(0, samples=12, inputs=2, alpha=1.0, separable=False)
         run = rl.simulate(problem, log10_times=[1.0, 10.0, 1e6])
         assert run.status is Status.FINISHED
+        assert run.ended.endswith("asked for: nothing moves any more, the weights have a finite limit")
         np.testing.assert_array_equal(run.weights[0][1], run.weights[0][2])
         near = rl.simulate(problem, times=[1e5])
         np.testing.assert_allclose(run.final[0], near.final[0], atol=1e-7)
@@ -261,8 +265,9 @@ class TestEndings:
         weights = ([[1.0, -0.1], [-0.1, 1.0]], [[1.0], [1.0]])
         problem = rl.Problem(data, net, (weights[0], np.array(weights[1]).T), loss="logistic")
         run = rl.simulate(problem, log10_times=[1.0, 1e5])
-        assert run.status is Status.STUCK
-        assert "the loss settles above zero while weights still grow" in repr(run)
+        assert run.status is Status.SETTLED
+        assert "the loss settles above zero while weights still grow; no later time can be reached" in repr(run)
+        assert json.loads(run.to_json())["ended"] == run.ended == Status.SETTLED.value
         assert run.log10_times[-1] > 5
         assert np.exp(run.log_loss[-1]) == pytest.approx(2 * np.log(2) / 3, rel=1e-3)
 
@@ -322,7 +327,18 @@ class TestTrajectory:
         ({}, {"until": "the end"}, "until must be None or 'direction converges', found 'the end'"),
         ({}, {"until": "direction converges", "direction_tolerance": 0.0}, "must lie between 0 and 1"),
         ({}, {"log10_times": [1.0], "times": [1.0]}, "cannot be mixed with times"),
-        ({}, {"log10_times": [1.0], "stop_loss": 0.1}, "cannot be mixed with times, method, stop_gradient or stop_loss"),
+        (
+            {},
+            {"log10_times": [1.0], "stop_loss": 0.1},
+            "cannot be mixed with times, method, early_phase, stop_gradient or stop_loss",
+        ),
+        ({}, {"log10_times": [1.0], "early_phase": False}, "cannot be mixed with times, method, early_phase"),
+        (
+            {},
+            {"log10_times": [1.0], "direction_tolerance": 0.1},
+            "direction_tolerance belongs to until='direction converges'",
+        ),
+        ({}, {"times": [1.0], "direction_tolerance": 0.1}, "direction_tolerance belongs to until='direction converges'"),
         ({}, {}, "needs times, log10_times or until"),
     ],
 )

@@ -78,8 +78,10 @@ def test_a_run_that_follows_no_kinks_has_no_events(tmp_path):
 
 @pytest.mark.parametrize("status", rl.Status)
 def test_every_status_survives_saving(tmp_path, status):
-    again = rl.load(made_run(status=status, audit=None).save(tmp_path / "run.nc"))
+    run = replace(made_run(status=status, audit=None), reason="it is late")
+    again = rl.load(run.save(tmp_path / "run.nc"))
     assert again.status is status
+    assert again.ended == run.ended == f"{status.value}: it is late"
     assert again.audit is None
 
 

@@ -70,8 +70,6 @@ class LongTrajectory(Trajectory):
 
     def _card(self) -> list[tuple[str, str]]:
         rows = super()._card()
-        if "ended" in self.provenance:
-            rows = [(name, self.provenance["ended"] if name == "status" else text) for name, text in rows]
         if not len(self):
             return rows
         span = f"{len(self)} from t = 10^{self.log10_times[0]:g} to 10^{self.log10_times[-1]:g}"

@@ -42,10 +42,10 @@ class Status(Enum):
         "stopped: the run chatters on a kink (neurons are pushed onto a hyperplane w.x = 0 from both sides, "
         "so ordinary steps shrink to nothing); what was computed is returned"
     )
-    STUCK = (
-        "stopped: no further step could be made; what was computed is returned. Loosen rtol, perturb degenerate data slightly, "
-        "or use method='smooth'"
-    )
+    STUCK = "stopped: no further step could be made; what was computed is returned"
+    AT_REST = "stopped: nothing moves any more, the weights have a finite limit"
+    SETTLED = "stopped: the loss settles above zero while weights still grow; no later time can be reached"
+    CONVERGED = "stopped: the direction of the weights has converged"
     DIVERGED = "stopped: the weights left the range of floating-point numbers; take smaller steps"
     PREDICTED = "given by a theorem"
 
@@ -84,7 +84,8 @@ class Trajectory:
 
     `events` tells what neurons did at kinks and `group_counts` (changes, 2) from
     which time on there were how many groups of one pattern, where the method follows them. `statistics` counts what the run cost;
-    `provenance` says how it was made: package version, method, tolerances, time unit.
+    `provenance` says how it was made: package version, method, tolerances, time unit. `status` says why it ended, and `reason`
+    adds what the method knows besides; `ended` is both.
     """
 
     problem: Problem
@@ -97,6 +98,7 @@ class Trajectory:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     events: Events | None = None
     group_counts: Array | None = None
+    reason: str = ""
 
     kinds: ClassVar[dict[str, type[Trajectory]]] = {}  # by class name, so that `load` gives back what was saved
 
@@ -114,6 +116,11 @@ class Trajectory:
                 "the one nearest to a time t is np.abs(run.times - t).argmin()."
             )
         return tuple(layer[k] for layer in self.weights)
+
+    @property
+    def ended(self) -> str:
+        """Why the run ended, in words."""
+        return f"{self.status.value}: {self.reason}" if self.reason else self.status.value
 
     @property
     def final(self) -> Weights:
@@ -165,7 +172,7 @@ class Trajectory:
 
     def to_json(self) -> str:
         """Times, loss and metadata as JSON text, without the weights; what is not a finite number becomes null."""
-        return json_text({**self._metadata(), "ended": self.status.value, **self._curves()})
+        return json_text({**self._metadata(), "ended": self.ended, **self._curves()})
 
     def _curves(self) -> dict[str, Any]:
         """The series of the JSON text."""
@@ -199,6 +206,7 @@ class Trajectory:
             "format": FORMAT,
             "kind": type(self).__name__,
             "status": self.status.name,
+            "reason": self.reason,
             "saved_layers": len(self.weights),
             "data": {"name": problem.data.name, "promises": sorted(problem.data.promises)},
             "network": {
@@ -220,7 +228,7 @@ class Trajectory:
         return "\n".join([type(self).__name__, *(f"  {name:<9} {text}" for name, text in rows)])
 
     def _card(self) -> list[tuple[str, str]]:
-        rows = [("status", self.status.value)]
+        rows = [("status", self.ended)]
         if len(self):
             rows += [
                 ("times", f"{len(self)} from {self.times[0]:g} to {self.times[-1]:g}"),
@@ -285,6 +293,7 @@ def from_contents(contents: xarray.Dataset, metadata: Mapping[str, Any]) -> Traj
         loss=contents["loss"].values,
         weights=tuple(contents[f"weights_{k}"].values for k in layers[: metadata["saved_layers"]]),
         status=Status[metadata["status"]],
+        reason=metadata.get("reason", ""),
         audit=None if metadata["audit"] is None else Audit.from_json(metadata["audit"]),
         statistics=metadata["statistics"],
         provenance=metadata["provenance"],

@@ -82,7 +82,7 @@ def verification_sentence(verified: Verification) -> str:
     if not sentences:
         sentences = [f"nothing was predicted; the simulated loss ends at {run.loss[-1]:.4g} (t = {run.times[-1]:.4g})"]
     if run.status is not Status.FINISHED:
-        sentences.append(f"the simulation {run.status.value}")
+        sentences.append(f"the simulation {run.ended}")
     return "; ".join(sentences) + "."
 
 

@@ -62,4 +62,4 @@ def _prediction(prediction: Prediction | None) -> dict[str, Any] | None:
 
 def _verification(verified: Verification) -> dict[str, Any]:
     rows = [{"quantity": name, "predicted": predicted, "simulated": seen} for name, predicted, seen in verified.rows]
-    return {"status": verified.run.status.value, "times": verified.run.times, "loss": verified.run.loss, "rows": rows}
+    return {"status": verified.run.ended, "times": verified.run.times, "loss": verified.run.loss, "rows": rows}

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from ..arrays import Array
-from ..events import Events
+from ..errors import InputError
 from ..problem import Problem
 from .engines.early_phase import EarlyPhase
+from .engines.engine import Engine
 from .engines.explicit_steps import SmoothEngine
 from .engines.kink_exact import KinkEngine
 from .engines.kink_exact_deep import DeepEngine
 from .field import Field
+from .field.deep import DEEP_BLOCK
 from .kinks.decisions import Decisions, first_start
 from .kinks.geometry import Kinks
-from .run import Engine
 from .state import Start
 
 METHODS = ("kinks", "smooth")
+TIGHTEST, LOOSEST = 1e-13, 1e-2
 LOCATED_RTOL = 1e-9
 UNRESOLVED_RTOL = 1e-6  # for more kinks than can be located one by one, where less would only cost steps
 DEEP_RTOL = 1e-5  # likewise for deeper networks
@@ -23,7 +24,19 @@ FEW_SAMPLES = 150  # up to here a kink-exact step (cubic in the samples) is chea
 FEW_PREACTIVATIONS = 1_000  # samples x hidden neurons, up to which a deep run may stop at every kink
 
 
+def checked_rtol(problem: Problem, method: str, rtol: float | None) -> float:
+    """The tolerance asked for, or the one that suits the problem and the method."""
+    if method not in METHODS and method != "auto":
+        raise InputError(f"method must be auto or one of {', '.join(METHODS)}, found {method!r}.")
+    if rtol is None:
+        return default_rtol(problem, method)
+    if not TIGHTEST <= rtol <= LOOSEST:
+        raise InputError(f"rtol must lie between {TIGHTEST:g} and {LOOSEST:g}, found {rtol!r}.")
+    return rtol
+
+
 def default_rtol(problem: Problem, method: str) -> float:
+    """LOCATED_RTOL where kinks are located, few or folded by symmetry, and else what unresolved kinks leave."""
     if problem.network.layers > 2:
         return LOCATED_RTOL if locates_kinks(problem, method) else DEEP_RTOL
     located = method == "kinks" or problem.data.samples <= FEW_SAMPLES
@@ -40,62 +53,28 @@ def locates_kinks(problem: Problem, method: str) -> bool:
     return method == "kinks" or (method == "auto" and few)
 
 
-class Phases:
-    """The early phase where it applies, and then the engine that the rest of the run needs."""
+def largest_product(problem: Problem, method: str) -> float:
+    """Multiply-adds of the largest product that a run leaves to BLAS: matrices of samples x samples, or those of deep layers."""
+    samples = problem.data.samples
+    if problem.network.layers > 2:
+        return min(samples, DEEP_BLOCK) * float(max(out * into for out, into in problem.network.shapes))
+    return float(samples) ** 3 if locates_kinks(problem, method) else 0.0
 
-    def __init__(self, problem: Problem, field: Field, method: str, rtol: float, early_phase: bool) -> None:
-        self.problem, self.field, self.method, self.rtol = problem, field, method, rtol
-        self.past: dict[str, int] = {}
-        self.current: Engine
-        if problem.network.layers > 2:
-            located = locates_kinks(problem, method)
-            self.current = DeepEngine(problem, rtol) if located else SmoothEngine(problem, field, rtol)
-            return
-        self.decisions = Decisions(Kinks(problem))
-        start = first_start(problem, self.decisions)
-        early = EarlyPhase(problem, self.decisions, start, rtol) if early_phase and EarlyPhase.applies(problem) else None
-        self.current = self._main(start) if early is None or early.over else early
 
-    def _main(self, start: Start) -> Engine:
-        """Kink-exact where the samples are few, smooth stepping for many."""
-        if locates_kinks(self.problem, self.method):
-            return KinkEngine(self.problem, self.rtol, self.decisions, start)
-        return SmoothEngine(self.problem, self.field, self.rtol, self.decisions, start)
+def first_engine(problem: Problem, field: Field, method: str, rtol: float, early_phase: bool) -> Engine:
+    """The engine to begin with: the early phase where it applies, which is followed by the one that the rest of the run needs."""
+    if problem.network.layers > 2:
+        return DeepEngine(problem, rtol) if locates_kinks(problem, method) else SmoothEngine(problem, field, rtol)
+    decisions = Decisions(Kinks(problem))
+    start = first_start(problem, decisions)
 
-    @property
-    def name(self) -> str:
-        return f"early phase, {self.current.name}" if self.past else self.current.name
+    def main_engine(start: Start) -> Engine:
+        if locates_kinks(problem, method):
+            return KinkEngine(problem, rtol, decisions, start)
+        return SmoothEngine(problem, field, rtol, decisions, start)
 
-    @property
-    def t(self) -> float:
-        return self.current.t
-
-    @property
-    def step_end(self) -> float:
-        return self.current.step_end
-
-    @property
-    def chattering(self) -> bool:
-        return self.current.chattering
-
-    def attempt(self, t_end: float) -> bool:
-        return self.current.attempt(t_end)
-
-    def states(self, times: Array) -> tuple[Array, Array]:
-        return self.current.states(times)
-
-    def commit(self) -> tuple[float, float]:
-        speed, objective = self.current.commit()
-        if isinstance(self.current, EarlyPhase) and self.current.over:
-            self.past = self.current.statistics()
-            self.current = self._main(self.current.end)
-        return speed, objective
-
-    def statistics(self) -> dict[str, int]:
-        return self.past | self.current.statistics()
-
-    def group_counts(self) -> Array | None:
-        return self.current.group_counts()
-
-    def events(self) -> Events | None:
-        return self.current.events()
+    if early_phase and EarlyPhase.applies(problem):
+        early = EarlyPhase(problem, decisions, start, rtol, main_engine)
+        if not early.over:
+            return early
+    return main_engine(start)

@@ -2,49 +2,53 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Array, Mask
-from ..errors import FlowError, InputError
+from ..errors import InputError
 from ..long_trajectory import LongTrajectory
 from ..problem import Problem
 from ..trajectory import Audit, Status
 from .audit import audit_run
-from .budgets import Watch, provenance
-from .engines.kink_exact_log_time import LN10, LongEngine, LongState, Span
+from .budgets import Watch
+from .engines.kink_exact_log_time import LongEngine, LongState, Span
+from .run import Ending, Kept, drive
 from .state import flatten, layers_of
+from .threads import blas_threads
 
 UNTIL = "direction converges"
-LONGEST = 1e300  # of s; runs end long before
-FIRST_LOOK, LOOK_RATIO = 4.0, 4.0  # log10 t at which directions are first compared, and how much later again
-LOOKS = 14
-FARTHEST = FIRST_LOOK * LOOK_RATIO ** (
-    LOOKS - 1
+DIRECTION_TOLERANCE = 1e-3
+FIRST_TEST, TEST_RATIO = 4.0, 4.0  # log10 t at which directions are first compared, and how much later again
+TESTS = 14
+FARTHEST = FIRST_TEST * TEST_RATIO ** (
+    TESTS - 1
 )  # log10 t, about 3e8: beyond, margins lose the digits that tell samples apart
+FINITE_LIMIT = "nothing moves any more, the weights have a finite limit"
 
 
 def simulate_long(
     problem: Problem,
     log10_times: ArrayLike | None,
     until: str | None,
-    *,
+    direction_tolerance: float | None,
     rtol: float,
     watch: Watch,
-    direction_tolerance: float,
 ) -> LongTrajectory:
     """Gradient flow at t = 10^log10_times, or on and on `until` its direction converges; `simulate` has the details."""
-    asked = _check(problem, log10_times, until, direction_tolerance)
-    span = Span(problem)
-    engine = LongEngine(span.problem, rtol)
-    record = LongRecord(problem, span)
-    looks = Looks(span.problem, until is not None, direction_tolerance)
-    status = _drive(engine, record, asked, watch, looks)
-    made = provenance(engine.name, rtol=rtol, **({"direction_tolerance": direction_tolerance} if until else {}))
-    return record.trajectory(status, engine, watch, made, looks)
+    tolerance = DIRECTION_TOLERANCE if direction_tolerance is None else direction_tolerance
+    asked = _check(problem, log10_times, until, tolerance)
+    with blas_threads(float(problem.data.samples) ** 3):
+        span = Span(problem)
+        engine = LongEngine(span.problem, rtol)
+        test = DirectionTest(span.problem, tolerance) if until is not None else None
+        record = LongRecord(problem, span, engine)
+        ending = drive(record, asked, watch, LongRules(engine, test, asked[-1]), "t = 10^{:.4g}")
+        if ending.status is Status.FINISHED and engine.at_rest():
+            ending = Ending(Status.FINISHED, FINITE_LIMIT)
+        return record.trajectory(ending, watch, test, rtol)
 
 
 def _check(problem: Problem, log10_times: ArrayLike | None, until: str | None, tolerance: float) -> Array:
@@ -64,7 +68,7 @@ def _check(problem: Problem, log10_times: ArrayLike | None, until: str | None, t
     if problem.l2:
         raise InputError(f"log10_times and until need l2 = 0, found {problem.l2:g}: weights then stay bounded; use times.")
     if log10_times is None:
-        return np.asarray(FIRST_LOOK * LOOK_RATIO ** np.arange(LOOKS))
+        return np.asarray(FIRST_TEST * TEST_RATIO ** np.arange(TESTS))
     try:
         asked = np.atleast_1d(np.asarray(log10_times, dtype=np.float64))
     except (TypeError, ValueError) as error:
@@ -78,125 +82,98 @@ def _check(problem: Problem, log10_times: ArrayLike | None, until: str | None, t
     return asked
 
 
-class Looks:
+class DirectionTest:
     """Compares the direction theta/|theta| at log10 t = 4, 16, 64, ...
 
-    What falls like a power of ln t changes in a geometric sequence from look to look. Its ratio r tells what is still to come,
-    r/(1 - r) of the last change: as much again where an angle falls like (ln t)^(-1/2), but far more where it falls slowly. The
-    direction has converged where both are within the tolerance.
+    What falls like a power of ln t changes in a geometric sequence from one time to the next. Its ratio r tells what is still to
+    come, r/(1 - r) of the last change: as much again where an angle falls like (ln t)^(-1/2), but far more where it falls slowly.
+    The direction has converged where both are within the tolerance.
     """
 
-    def __init__(self, problem: Problem, wanted: bool, tolerance: float) -> None:
-        self.problem, self.wanted, self.tolerance = problem, wanted, tolerance
-        self.train = np.array(problem.network.trainable_layers)
-        self.next = FIRST_LOOK if wanted else np.inf
+    def __init__(self, problem: Problem, tolerance: float) -> None:
+        self.problem, self.tolerance = problem, tolerance
+        self.next = FIRST_TEST
         self.before: Array | None = None
         self.change: float | None = None
         self.converged = False
 
-    def look(self, theta: Array, live: Mask) -> None:
-        moving = flatten(tuple(layer * trains for layer, trains in zip(layers_of(theta), self.train, strict=True)))
+    def compare(self, theta: Array, live: Mask) -> None:
+        """The neurons theta (h, inputs + 1) at log10 t = `next`, with the samples that they see."""
+        layers = layers_of(theta)
+        trains = self.problem.network.trainable_layers
+        moving = flatten(tuple(layer * moves for layer, moves in zip(layers, trains, strict=True)))
         now = moving / np.linalg.norm(moving)
         if self.before is not None:
             last, self.change = self.change, float(np.linalg.norm(now - self.before))
             to_come = np.inf if last is None or last <= self.change else self.change**2 / (last - self.change)
-            margins = self.problem.y * self.problem.output(layers_of(theta))
+            margins = self.problem.y * self.problem.output(layers)
             # before all samples that neurons see are on their side, a direction that stays is a plateau
             self.converged = max(self.change, to_come) < self.tolerance and bool(margins[live].min() > 0)
         self.before = now
-        self.next *= LOOK_RATIO
+        self.next *= TEST_RATIO
 
 
-class LongRecord:
-    """The states kept along a run."""
+class LongRules:
+    """The direction has converged, nothing moves, or no later time can be reached."""
 
-    def __init__(self, problem: Problem, span: Span) -> None:
-        self.problem, self.span = problem, span
-        self.log10_times: list[float] = []
+    def __init__(self, engine: LongEngine, test: DirectionTest | None, farthest: float) -> None:
+        self.engine, self.test, self.farthest = engine, test, farthest
+
+    def within(self) -> tuple[float, Status] | None:
+        engine, test = self.engine, self.test
+        if test is None:
+            return None
+        if engine.resting:
+            return engine.t, Status.AT_REST
+        while test.next <= min(engine.step_end, self.farthest):
+            due = test.next
+            test.compare(engine.state_at(due).theta, engine.live)
+            if test.converged:
+                return due, Status.CONVERGED
+        return None
+
+    def met(self, speed: float, loss: float) -> Status | None:
+        return Status.SETTLED if not self.engine.resting and self.engine.settled() else None
+
+
+class LongRecord(Kept):
+    """The states kept along a run; its times are log10 t."""
+
+    def __init__(self, problem: Problem, span: Span, engine: LongEngine) -> None:
+        super().__init__(engine)
+        self.problem, self.span, self.long_engine = problem, span, engine
         self.states: list[LongState] = []
-        self.ended = ""  # what the status does not say
 
-    def keep(self, log10_t: float, state: LongState) -> None:
-        self.log10_times.append(log10_t)
-        self.states.append(state)
+    def keep(self, times: Array) -> None:
+        self.times += times.tolist()
+        self.states += [self.long_engine.state_at(t) for t in times.tolist()]
 
-    def trajectory(
-        self, status: Status, engine: LongEngine, watch: Watch, made: dict[str, object], looks: Looks
-    ) -> LongTrajectory:
-        log10_times = np.array(self.log10_times)
+    def trajectory(self, ending: Ending, watch: Watch, test: DirectionTest | None, rtol: float) -> LongTrajectory:
+        log10_times = np.array(self.times)
         full = [self.span.full(state.theta) for state in self.states]
         shapes = self.problem.network.shapes
         weights = tuple(np.array([layers[k] for layers in full]).reshape(-1, *shapes[k]) for k in range(2))
         log_loss = np.array([state.log_loss for state in self.states])
         with np.errstate(over="ignore"):
             times = np.power(10.0, log10_times)
-        loss = np.exp(log_loss)
         return LongTrajectory(
             problem=self.problem,
             times=times,
-            loss=loss,
+            loss=np.exp(log_loss),
             weights=weights,
-            status=status,
+            status=ending.status,
+            reason=ending.reason,
             audit=self._audit(log_loss, weights),
-            statistics={**engine.statistics(), "seconds": time.perf_counter() - watch.began},
-            provenance={**made, **({"ended": self.ended} if self.ended else {})},
-            events=engine.events(),
+            statistics=self.statistics(watch),
+            provenance=self.provenance(rtol=rtol, **({"direction_tolerance": test.tolerance} if test else {})),
+            events=self.engine.events(),
             log10_times=log10_times,
             log_loss=log_loss,
-            direction_change=looks.change,
-            direction_converged=looks.converged if looks.wanted else None,
+            direction_change=test.change if test else None,
+            direction_converged=test.converged if test else None,
         )
 
     def _audit(self, log_loss: Array, weights: tuple[Array, ...]) -> Audit:
         """As for ordinary runs; the energy residual compares the fall of ln L with the integral of |grad ln L|^2 ds."""
         audit = audit_run(self.problem, np.zeros(len(log_loss)), np.exp(log_loss), weights, None)
         return replace(audit, energy_residual=max((state.drift for state in self.states), default=0.0))
-
-
-def _drive(engine: LongEngine, record: LongRecord, asked: Array, watch: Watch, looks: Looks) -> Status:
-    """Step until the last time or a reason to stop; keep the states at the asked times and, on an early stop, the last one."""
-    left = list(asked[::-1])
-    if left[-1] == -np.inf:
-        record.keep(left.pop(), engine.look())
-    status = None
-    try:
-        while left and status is None:
-            reached = engine.log_t / LN10
-            status = watch.over_budget(float(np.clip(reached / asked[-1], 0.0, 1.0)), f"t = 10^{reached:.4g}")
-            if engine.at_rest():
-                status = Status.STATIONARY if looks.wanted else Status.FINISHED
-                record.ended = "nothing moves any more: the weights have a finite limit"
-                while left and not looks.wanted:
-                    record.keep(left.pop(), engine.look())
-            elif engine.attempt(LONGEST):
-                _look_into(engine, record, left, looks)
-                engine.commit()
-                if left and engine.settled():
-                    record.ended = (
-                        "stopped: the loss settles above zero while weights still grow; no later time can be reached"
-                    )
-                    status = Status.STUCK
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
-    except FlowError as error:
-        record.ended = f"stopped: {error}"
-        status = Status.STUCK
-    if left and (not record.log10_times or engine.log_t / LN10 > record.log10_times[-1]):
-        record.keep(engine.log_t / LN10, engine.look())
-    return status if status is not None and left else Status.FINISHED
-
-
-def _look_into(engine: LongEngine, record: LongRecord, left: list[float], looks: Looks) -> None:
-    """Keep the asked times within the step just made, and compare directions where that is due."""
-    end = engine.log_step_end / LN10
-    while left and min(left[-1], looks.next) <= end:
-        due = min(left[-1], looks.next)
-        state = engine.look(engine.share_of(due * LN10))
-        if due == looks.next:
-            looks.look(state.theta, engine.live)
-        if due == left[-1] or looks.converged:
-            record.keep(due, state)
-        if looks.converged:
-            left.clear()
-        elif due == left[-1]:
-            left.pop()

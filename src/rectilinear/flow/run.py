@@ -1,30 +1,54 @@
-"""A run: the engine that moves, the states kept on the way, the rules that end it, and the loop over all of them."""
+"""A run: the engines that move it, the states kept on the way, the rules that end it, and the loop over all of them."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from ..arrays import Array
 from ..errors import FlowError, InputError
-from ..events import Events
 from ..problem import Problem
 from ..trajectory import Status, Trajectory
 from .audit import audit_run
-from .budgets import Watch
+from .budgets import Watch, provenance
+from .engines.engine import Engine
 from .field import Field
 from .state import unflatten
 
 
-class StopRules:
+@dataclass(frozen=True)
+class Ending:
+    """Why a run ended, with what the method says where the status alone does not tell."""
+
+    status: Status
+    reason: str = ""
+
+
+class Rules(Protocol):
     """When a run is over before its last time."""
+
+    def within(self) -> tuple[float, Status] | None:
+        """When and why the run ends within the step just attempted."""
+        ...
+
+    def met(self, speed: float, loss: float) -> Status | None:
+        """Why it ends after the step just committed, with |grad L| and the loss there."""
+        ...
+
+
+class StopRules:
+    """The gradient norm or the loss has become small."""
 
     def __init__(self, gradient: float, loss: float) -> None:
         if not gradient >= 0 or not loss >= 0:
             raise InputError(f"stop_gradient and stop_loss must be numbers >= 0, found {gradient!r} and {loss!r}.")
         self.gradient, self.loss = gradient, loss
+
+    def within(self) -> None:
+        return None
 
     def met(self, speed: float, loss: float) -> Status | None:
         if speed < self.gradient:
@@ -34,61 +58,46 @@ class StopRules:
         return None
 
 
-class Engine(Protocol):
-    """A way of moving along the flow: attempt a step, look into it, commit it."""
+class Kept:
+    """What a run leaves: the engines that moved it, the last one still at work, and the times kept."""
 
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def t(self) -> float: ...
-
-    @property
-    def chattering(self) -> bool:
-        """Whether steps have become too small to get anywhere."""
-        ...
-
-    def attempt(self, t_end: float) -> bool:
-        """Try a step that does not pass `t_end`; False if it must be tried again."""
-        ...
-
-    @property
-    def step_end(self) -> float: ...
-
-    def states(self, times: Array) -> tuple[Array, Array]:
-        """Flat weights (t, size) and the integral of |grad L|^2 (t,) at times within the step just made."""
-        ...
-
-    def commit(self) -> tuple[float, float]:
-        """Move to the end of the step; |grad L| and the loss without regularisation there."""
-        ...
-
-    def statistics(self) -> dict[str, int]: ...
-
-    def events(self) -> Events | None:
-        """What happened at kinks; None if they are not located."""
-        ...
-
-    def group_counts(self) -> Array | None:
-        """Rows (time, number of groups of neurons that move together); None if there are no groups."""
-        ...
-
-
-class Record:
-    """The states kept along a run."""
-
-    def __init__(self, problem: Problem, field: Field, most: int) -> None:
-        self.problem, self.field = problem, field
+    def __init__(self, engine: Engine) -> None:
+        self.engines = [engine]
         self.times: list[float] = []
+
+    @property
+    def engine(self) -> Engine:
+        return self.engines[-1]
+
+    def keep(self, times: Array) -> None:
+        """Keep the states at these times, the present one or within the step just attempted."""
+        raise NotImplementedError
+
+    def provenance(self, **settings: object) -> dict[str, object]:
+        return provenance(", ".join(engine.name for engine in self.engines), **settings)
+
+    def statistics(self, watch: Watch) -> dict[str, float]:
+        counts: dict[str, float] = {}
+        for engine in self.engines:
+            counts |= engine.statistics()
+        return counts | {"seconds": time.perf_counter() - watch.began}
+
+
+class Record(Kept):
+    """The states kept along a run in ordinary time."""
+
+    def __init__(self, problem: Problem, field: Field, engine: Engine, most: int) -> None:
+        super().__init__(engine)
+        self.problem, self.field = problem, field
         self.states, self.energies = np.empty((most, field.size)), np.empty(most)  # memory is taken as it fills
 
-    def keep(self, times: Array, engine: Engine) -> None:
+    def keep(self, times: Array) -> None:
         if len(times):
             new = slice(len(self.times), len(self.times) + len(times))
-            self.states[new], self.energies[new] = engine.states(times)
+            self.states[new], self.energies[new] = self.engine.states(times)
             self.times += times.tolist()
 
-    def trajectory(self, status: Status, engine: Engine, watch: Watch, made: dict[str, object]) -> Trajectory:
+    def trajectory(self, ending: Ending, watch: Watch, rtol: float) -> Trajectory:
         problem = self.problem
         times = np.array(self.times)
         states = self.states[: len(times)]
@@ -99,38 +108,53 @@ class Record:
             times=times,
             loss=loss,
             weights=weights,
-            status=status,
+            status=ending.status,
+            reason=ending.reason,
             audit=audit_run(problem, times, loss, weights, self.energies[: len(times)]),
-            statistics={**engine.statistics(), "seconds": time.perf_counter() - watch.began},
-            provenance=made,
-            events=engine.events(),
-            group_counts=engine.group_counts(),
+            statistics=self.statistics(watch),
+            provenance=self.provenance(rtol=rtol),
+            events=self.engine.events(),
+            group_counts=self.engine.group_counts(),
         )
 
 
-def drive(engine: Engine, record: Record, times: Array, watch: Watch, rules: StopRules) -> Status:
-    """Step until the last time or a reason to stop; keep the states at `times` and, on an early stop, the last one."""
-    done = int(times[0] == 0.0)
-    record.keep(times[:done], engine)
-    status = None
+def drive(kept: Kept, times: Array, watch: Watch, rules: Rules, clock: str = "t = {:.4g}") -> Ending:
+    """Step until the last time or a reason to stop; keep the states at `times` and, on an early stop, the last one.
+
+    `clock` tells the time in words, to those who watch.
+    """
+    done = int(times[0] == kept.engine.t)
+    kept.keep(times[:done])
+    ending = None
     try:
-        while done < len(times) and status is None:
-            status = watch.over_budget(engine.t / times[-1], f"t = {engine.t:.4g}")
+        while done < len(times) and ending is None:
+            engine = kept.engine
+            over = watch.over_budget(float(np.clip(engine.t / times[-1], 0.0, 1.0)), clock.format(engine.t))
+            ending = Ending(over) if over else None
             if not engine.attempt(times[-1]):
                 if engine.chattering:
-                    status = Status.CHATTERING
+                    ending = Ending(Status.CHATTERING)
                 continue
-            passed = int(np.searchsorted(times, engine.step_end, side="right"))
-            record.keep(times[done:passed], engine)
+            last, why = rules.within() or (engine.step_end, None)
+            passed = int(np.searchsorted(times, last, side="right"))
+            kept.keep(times[done:passed])
             done = passed
+            if why is not None:
+                if not kept.times or kept.times[-1] < last:
+                    kept.keep(np.array([last]))
+                return Ending(why)
             speed, objective = engine.commit()
-            status = status or rules.met(speed, objective)
-            if not np.isfinite(objective):
-                status = Status.DIVERGED
+            met = rules.met(speed, objective) if np.isfinite(objective) else Status.DIVERGED
+            ending = Ending(met) if met and (ending is None or met is Status.DIVERGED) else ending
+            following = engine.successor()
+            if following is not None:
+                kept.engines.append(following)
     except KeyboardInterrupt:
-        status = Status.INTERRUPTED
-    except FlowError:
-        status = Status.STUCK
-    if done < len(times) and (not record.times or engine.t > record.times[-1]):
-        record.keep(np.array([engine.t]), engine)
-    return Status.FINISHED if done == len(times) else status or Status.FINISHED
+        ending = Ending(Status.INTERRUPTED)
+    except FlowError as error:
+        ending = Ending(Status.STUCK, str(error).rstrip("."))
+    if done == len(times) or ending is None:
+        return Ending(Status.FINISHED)
+    if not kept.times or kept.engine.t > kept.times[-1]:
+        kept.keep(np.array([kept.engine.t]))
+    return ending

@@ -8,13 +8,12 @@ from ..errors import InputError
 from ..problem import Problem, require_problem
 from ..progress import Wanted, shows_progress
 from ..trajectory import Trajectory, check_times
-from .budgets import Watch, provenance
-from .choose import METHODS, Phases, default_rtol
+from .budgets import Watch
+from .choose import checked_rtol, first_engine, largest_product
 from .field import make_field
 from .long_run import simulate_long
 from .run import Record, StopRules, drive
-
-TIGHTEST, LOOSEST = 1e-13, 1e-2
+from .threads import blas_threads
 
 
 @shows_progress
@@ -24,7 +23,7 @@ def simulate(
     *,
     log10_times: ArrayLike | None = None,
     until: str | None = None,
-    direction_tolerance: float = 1e-3,
+    direction_tolerance: float | None = None,
     method: str = "auto",
     early_phase: bool = True,
     rtol: float | None = None,
@@ -43,12 +42,12 @@ def simulate(
     `method` is "kinks" (every kink located and decided), "smooth" (explicit steps; sliding is followed exactly in two layers) or
     "auto": kinks up to 150 samples, and for three layers and more up to 1000 preactivations. In two layers either is preceded by
     the exact early phase, unless `early_phase` is False, while outputs are below a tenth of `rtol` of the labels. `rtol` is 1e-9
-    by default; where kinks are not located one by one it is 1e-6, or 1e-5 for three layers and more (1e-9 still for two layers if
-    every sample has its mirror image).
+    by default; for more than 150 samples, whose kinks are not located one by one, it is 1e-6 (1e-9 still if every sample has its
+    mirror image), and 1e-5 for three layers and more whose kinks are not located.
 
     Classification (logistic or exponential loss, two layers) goes far beyond the range of floating-point numbers: instead of
     `times`, ask for t = 10^`log10_times` (up to 10^(2.6 10^8); -inf is the start), or go on `until="direction converges"`: until
-    theta/|theta| has changed by less than `direction_tolerance` since a quarter of log10 t. Both give a `LongTrajectory`.
+    theta/|theta| has changed by less than `direction_tolerance` (1e-3) since a quarter of log10 t. Both give a `LongTrajectory`.
 
     >>> import numpy as np, rectilinear as rl
     >>> data = rl.datasets.sine_teacher(inputs=3, pairs=50, seed=0)
@@ -63,25 +62,21 @@ def simulate(
     [-4.6, -230270.3]
     """
     require_problem("simulate", problem)
-    if rtol is None:
-        rtol = default_rtol(problem, method)
-    if not TIGHTEST <= rtol <= LOOSEST:
-        raise InputError(f"rtol must lie between {TIGHTEST:g} and {LOOSEST:g}, found {rtol!r}.")
-    if method not in METHODS and method != "auto":
-        raise InputError(f"method must be auto or one of {', '.join(METHODS)}, found {method!r}.")
-    watch = Watch(max_steps, max_seconds, progress)
-    rules = StopRules(stop_gradient, stop_loss)
+    rtol = checked_rtol(problem, method, rtol)
+    watch, rules = Watch(max_steps, max_seconds, progress), StopRules(stop_gradient, stop_loss)
+    if direction_tolerance is not None and until is None:
+        raise InputError("direction_tolerance belongs to until='direction converges'; give that as well, or drop it.")
     if log10_times is not None or until is not None:
-        if times is not None or method != "auto" or stop_gradient or stop_loss:
+        if times is not None or method != "auto" or not early_phase or stop_gradient or stop_loss:
             raise InputError(
-                "log10_times and until cannot be mixed with times, method, stop_gradient or stop_loss; drop those."
+                "log10_times and until cannot be mixed with times, method, early_phase, stop_gradient or stop_loss; drop those."
             )
-        return simulate_long(problem, log10_times, until, rtol=rtol, watch=watch, direction_tolerance=direction_tolerance)
+        return simulate_long(problem, log10_times, until, direction_tolerance, rtol, watch)
     if times is None:
         raise InputError("simulate needs times, log10_times or until; say how far to go.")
     asked = check_times(times)
-    field = make_field(problem)
-    engine = Phases(problem, field, method, rtol, early_phase)
-    record = Record(problem, field, len(asked) + 1)  # and where it stopped
-    status = drive(engine, record, asked, watch, rules)
-    return record.trajectory(status, engine, watch, provenance(engine.name, rtol=rtol))
+    with blas_threads(largest_product(problem, method)):
+        field = make_field(problem)
+        engine = first_engine(problem, field, method, rtol, early_phase)
+        record = Record(problem, field, engine, len(asked) + 1)  # and where it stopped
+        return record.trajectory(drive(record, asked, watch, rules), watch, rtol)

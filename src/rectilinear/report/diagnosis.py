@@ -81,7 +81,7 @@ def _next(diagnosis: Diagnosis) -> list[Html]:
 def _verified(verified: Verification) -> list[Html]:
     rows = [(name, _number(predicted), _number(seen), _off(predicted, seen)) for name, predicted, seen in verified.rows]
     header = ("Quantity", "Predicted", "Simulated", "Off by")
-    note = f"The simulation {verified.run.status.value}."
+    note = f"The simulation {verified.run.ended}."
     return [*([table(header, rows, class_="measured")] if rows else []), tag("p", note, class_="soft")]
 
 

@@ -11,6 +11,8 @@ event by themselves, and the phase ends where the outputs reach a small share of
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ...arrays import Array, Signs
@@ -19,6 +21,7 @@ from ...problem import Problem
 from ..kinks.decisions import Decisions
 from ..state import Start, flatten, layers_of
 from .early_phase_kernels import MOST_EVENTS, advance_free, move, next_kink
+from .engine import Engine
 
 NEGLIGIBLE = 0.1  # outputs may reach this share of rtol, relative to the labels
 GROWTH = 2.0  # outputs may grow by about e^(2 GROWTH) between two looks at them
@@ -30,13 +33,15 @@ HALVINGS = 5  # of the last step
 
 
 class EarlyPhase:
-    """The flow with pulls frozen at f = 0, as long as the outputs stay negligible; then `over` is set and `end` holds the state."""
+    """The flow with pulls frozen at f = 0, as long as the outputs stay negligible; from the state at its `end` another engine goes on."""
 
-    name = "early"
+    name = "early phase"
     chattering = False
 
-    def __init__(self, problem: Problem, decisions: Decisions, start: Start, rtol: float) -> None:
-        self.problem, self.decisions, self.end = problem, decisions, start
+    def __init__(
+        self, problem: Problem, decisions: Decisions, start: Start, rtol: float, then: Callable[[Start], Engine]
+    ) -> None:
+        self.problem, self.decisions, self.end, self.then = problem, decisions, start, then
         kinks = self.kinks = decisions.kinks
         zero = np.zeros_like(problem.y)
         self.pull = np.asarray(problem.loss.pull(problem.y, zero)) / len(zero)
@@ -202,6 +207,9 @@ class EarlyPhase:
         along = float(g @ neuron[:-1]) / size
         p, m = along + neuron[-1], along - neuron[-1]
         return float(np.log(m / p) / (2 * size)) if p != 0.0 and m / p > 1.0 else np.inf
+
+    def successor(self) -> Engine | None:
+        return self.then(self.end) if self.over else None
 
     def events(self) -> Events:
         return self.decisions.events()

@@ -200,6 +200,9 @@ class SmoothEngine:
         now = {"rejected": stepper.rejected, "gradients": stepper.evaluations, "unresolved": stepper.unresolved}
         return {name: count + self._past[name] for name, count in now.items()}
 
+    def successor(self) -> None:
+        return None
+
     def events(self) -> Events | None:
         return None if self.decisions is None else self.decisions.events()
 

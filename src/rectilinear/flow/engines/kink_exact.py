@@ -63,7 +63,7 @@ class KinkEngine:
         start = start or first_start(problem, self.decisions)
         self.train = np.array(problem.network.trainable_layers, dtype=np.float64)
         self.reach = float(np.linalg.norm(problem.x, axis=1).mean())
-        self.t, self.energy, self.h = start.t, start.energy, 0.0
+        self.now, self.energy, self.h = start.t, start.energy, 0.0
         self.chattering = False
         self.steps = self.rejected = self.evaluations = self.standing = 0
         self.groups_over_time: list[tuple[float, int]] = []
@@ -81,7 +81,7 @@ class KinkEngine:
     def _prepare(self) -> None:
         """What the next steps need to know of the groups: above all when holds end, and when a held neuron's a changes sign."""
         groups = self.groups
-        self.groups_over_time.append((self.t, len(groups.groups)))
+        self.groups_over_time.append((self.now, len(groups.groups)))
         self.holds = Holds(groups)
         # one more "line" for those held, whose height is a itself
         self.watched_signs = groups.patterns
@@ -98,13 +98,13 @@ class KinkEngine:
 
     def attempt(self, t_end: float) -> bool:
         self.pending: Pending | None = None
-        self.left = t_end - self.t
+        self.left = t_end - self.now
         carried = self.groups.carried
         if not len(carried) or self._at_rest():
             return self._nothing_moves(t_end)
         if self.step_size == 0.0:
             self.step_size = self._first_step()
-        h = min(self.step_size, self.light_step, t_end - self.t)
+        h = min(self.step_size, self.light_step, t_end - self.now)
         solved = self._try(h, self._predicted(h))
         if not solved or self.error > 1.0:
             return self._shorten(h, 0.3 if not solved else max(SHRINK, SAFETY * self.error ** (-1 / (STAGES + 1))))
@@ -127,7 +127,7 @@ class KinkEngine:
 
     def _nothing_moves(self, t_end: float) -> bool:
         theta = self.groups.neurons(self.groups.carried)
-        self.h = t_end - self.t
+        self.h = t_end - self.now
         self.stages, self.energies = np.zeros((STAGES, *self.groups.carried.shape)), np.zeros(STAGES + 1)
         self.pulls = np.repeat(self.pull[None], STAGES + 1, axis=0)
         self.objective = self.problem.data_loss(layers_of(theta))
@@ -140,9 +140,9 @@ class KinkEngine:
     def _shorten(self, h: float, factor: float) -> bool:
         self.step_size = factor * h
         self.rejected += 1
-        if h < 1e-14 * self.t or h == 0.0:
+        if h < 1e-14 * self.now or h == 0.0:
             raise FlowError(
-                f"the step shrank to nothing at t = {self.t:.17g} after {self.steps} steps; loosen rtol (now {self.rtol:g}), "
+                f"the step shrank to nothing at t = {self.now:.17g} after {self.steps} steps; loosen rtol (now {self.rtol:g}), "
                 "or use method='smooth'."
             )
         return False
@@ -241,7 +241,7 @@ class KinkEngine:
                 return True
             return self._try(u * h, self._shortened(u * h))
         tolerance = self._tolerance(pending)
-        if (self._event_row(pending)[0] <= tolerance and u == 0.0) or u * h <= 4e-16 * self.t:
+        if (self._event_row(pending)[0] <= tolerance and u == 0.0) or u * h <= 4e-16 * self.now:
             self._stand_still()
             return True
         return self._land(u * h, h, pending, tolerance)
@@ -288,7 +288,7 @@ class KinkEngine:
         self.standing += 1
         if self.standing > 10 * len(self.groups.theta) + 100:
             raise FlowError(
-                f"events at t = {self.t:.17g} do not come to an end; the data may be degenerate: perturb it slightly, "
+                f"events at t = {self.now:.17g} do not come to an end; the data may be degenerate: perturb it slightly, "
                 "or use method='smooth'."
             )
 
@@ -330,15 +330,19 @@ class KinkEngine:
     def _followed(self, neurons: Indices, end: float) -> tuple[Array, Signs] | None:
         """Weights and patterns of these neurons at `end` (1 is the whole step); None if that takes too many events."""
         groups = self.groups
-        step = KnownStep(self.problem, self.decisions, self.train, self.pulls, self.t, self.h, end)
+        step = KnownStep(self.problem, self.decisions, self.train, self.pulls, self.now, self.h, end)
         theta, signs = groups.some(neurons, groups.carried), groups.patterns[neurons].copy()
         return step.follow(neurons, theta, signs, BELOW * groups.sizes[neurons])
 
     # ------------------------------------------------------------------ looking and moving
 
     @property
+    def t(self) -> float:
+        return self.now
+
+    @property
     def step_end(self) -> float:
-        return self.t + self.h
+        return self.now + self.h
 
     def states(self, times: Array) -> tuple[Array, Array]:
         states, energies = zip(*(self._state(float(t)) for t in times), strict=True)
@@ -346,12 +350,12 @@ class KinkEngine:
 
     def _state(self, t: float) -> tuple[Array, float]:
         carried, energy = self.groups.carried, self.energy
-        if t != self.t:
-            u = min(1.0, (t - self.t) / self.h)
+        if t != self.now:
+            u = min(1.0, (t - self.now) / self.h)
             carried = carried + np.einsum("j,jek->ek", basis_at(u)[1:], self.stages)
             energy = energy + self.h * float(integral_weights(u) @ self.energies[1:])
         theta = self.groups.neurons(carried)
-        if t != self.t and self.pending is not None and self.pending.followed is not None:
+        if t != self.now and self.pending is not None and self.pending.followed is not None:
             neurons, noted = self.pending.followed[0], len(self.decisions.log)
             part = self._followed(neurons, u)
             del self.decisions.log[noted:]
@@ -362,7 +366,7 @@ class KinkEngine:
     def commit(self) -> tuple[float, float]:
         self.groups.move(self.groups.carried + self.stages[-1])
         self.energy += self.h * float(WEIGHTS @ self.energies[1:])
-        self.t += self.h
+        self.now += self.h
         self.pull = self.pulls[-1]
         self._guess = (self.h, self.stages) if self.h > 0 else None
         if self.pending is not None:
@@ -393,7 +397,7 @@ class KinkEngine:
             members = groups.groups[pending.group].members.copy()
             theta = groups.some(members, groups.carried)
             signs = np.array([
-                self.decisions.release(h, theta[m], groups.patterns[h], pending.line, pending.side, pull, self.t)
+                self.decisions.release(h, theta[m], groups.patterns[h], pending.line, pending.side, pull, self.now)
                 for m, h in enumerate(members)
             ])  # fmt: skip
             groups.replace(members, theta, signs)
@@ -401,15 +405,15 @@ class KinkEngine:
         h = pending.neuron
         neuron = groups.some(np.array([h]), groups.carried)[0]
         if pending.line == len(self.kinks):
-            pattern, neuron = self.decisions.turn(h, neuron, groups.patterns[h], pull, self.t)
+            pattern, neuron = self.decisions.turn(h, neuron, groups.patterns[h], pull, self.now)
         else:
             # what landing left beyond the kink does not decay with a neuron that dies, nor go away where nothing moves
             if self.problem.l2 or self.h == 0.0:
                 normal = self.kinks.normals[pending.line]
                 neuron[:-1] -= (normal @ neuron[:-1]) * normal
-            pattern, neuron = self.decisions.settle(h, neuron, groups.patterns[h], np.array([pending.line]), pull, self.t)
+            pattern, neuron = self.decisions.settle(h, neuron, groups.patterns[h], np.array([pending.line]), pull, self.now)
             if self.standing > 1 and (pattern == groups.patterns[h]).all():
-                pattern = self.decisions.graze(h, neuron, pattern, pending.line, pull, self.t)
+                pattern = self.decisions.graze(h, neuron, pattern, pending.line, pull, self.now)
         groups.replace(np.array([h]), neuron[None], pattern[None])
 
     def _wake(self, sign: float, pull: Array) -> None:
@@ -419,8 +423,11 @@ class KinkEngine:
         waking = self.asleep[np.sign(groups.theta[self.asleep, -1]) == sign]
         if pattern is not None:
             for h in waking:
-                self.decisions.note(self.t, h, -1, Kind.ORIGIN)
+                self.decisions.note(self.now, h, -1, Kind.ORIGIN)
             groups.replace(waking, groups.theta[waking], np.repeat(pattern[None], len(waking), axis=0))
+
+    def successor(self) -> None:
+        return None
 
     def events(self) -> Events:
         return self.decisions.events()

@@ -22,6 +22,7 @@ from ..state import layers_of, neurons_of, unflatten
 from ..steppers.radau_log_time import log_integral, rescaled_step
 from .kink_exact import KinkEngine
 
+LONGEST = 1e300  # of s; runs end long before
 LN10 = float(np.log(10.0))
 SAME_SPAN = 1e-12  # singular values of the data below this share of the largest are rounding
 LARGEST_LOG_PULL = 14.0  # ln of a pull that outweighs all live ones; beyond it only its sign matters
@@ -70,12 +71,13 @@ class LongState:
 
 
 class LongEngine(KinkEngine):
-    """The kink-exact engine in rescaled time: its `t` is s, its objective ln L, its energy the fall of ln L."""
+    """The kink-exact engine in rescaled time: it moves in s and tells the time as log10 t; its energy is the fall of ln L."""
 
     name = "kink-exact, rescaled time"
 
     def __init__(self, problem: Problem, rtol: float) -> None:
         self.log_t = -np.inf
+        self._rests_until: float | None = None
         self.live = np.ones(len(problem.y), dtype=np.bool_)
         self._solved: tuple[float, Array] | None = None  # the last converged step from the present state
         super().__init__(problem, rtol)
@@ -138,7 +140,7 @@ class LongEngine(KinkEngine):
         self.log_losses[:] = self.log_losses[0]
 
     def _shorten(self, h: float, factor: float) -> bool:
-        if h < 1e-14 * self.t or h == 0.0:
+        if h < 1e-14 * self.now or h == 0.0:
             raise FlowError(
                 f"the step shrank to nothing at t = 10^{self.log_t / LN10:.6g} after {self.steps} steps; "
                 f"loosen rtol (now {self.rtol:g})."
@@ -155,28 +157,52 @@ class LongEngine(KinkEngine):
         return float(np.logaddexp(self.log_t, np.log(self.h) + step))
 
     @property
-    def log_step_end(self) -> float:
-        return self._log_t_at(1.0)
+    def t(self) -> float:
+        """log10 of the time."""
+        return float(self.log_t / LN10)
 
-    def share_of(self, log_t: float) -> float:
-        """The share u of the step at which ln t is reached."""
-        low, high = 0.0, 1.0
+    @property
+    def resting(self) -> bool:
+        """Whether the step just attempted is one in which nothing moves, however far it goes."""
+        return self._rests_until is not None
+
+    @property
+    def step_end(self) -> float:
+        return self._log_t_at(1.0) / LN10 if self._rests_until is None else self._rests_until
+
+    def attempt(self, t_end: float) -> bool:
+        """Try a step, of any length; where nothing moves any more, rest until log10 t = `t_end`."""
+        self._rests_until = t_end if self.at_rest() else None
+        return self.resting or super().attempt(LONGEST)
+
+    def _share_of(self, log10_t: float) -> float:
+        """The share u of the step at which log10 t is reached."""
+        if log10_t == self.t or self.resting:
+            return 0.0
+        low, high, log_t = 0.0, 1.0, log10_t * LN10
         while high - low > 1e-15:
             middle = 0.5 * (low + high)
             low, high = (middle, high) if self._log_t_at(middle) < log_t else (low, middle)
         return high
 
-    def look(self, u: float = 0.0) -> LongState:
-        """The state at share u of the step."""
-        flat, fall = self._state(self.t + u * self.h)
+    def states(self, times: Array) -> tuple[Array, Array]:
+        """Flat weights (t, size) and the fall of ln L (t,) at log10 t = `times` within the step just made."""
+        return super().states(np.array([self.now + self._share_of(t) * self.h for t in times.tolist()]))
+
+    def state_at(self, log10_t: float) -> LongState:
+        """The state at a time within the step just made."""
+        (flat,), (fall,) = self.states(np.array([log10_t]))
         theta = neurons_of(unflatten(flat, self.problem.network.shapes))
         drift = self._normalised(theta, self.live)[1] - (self.first_log_loss - fall)
         return LongState(theta, self._normalised(theta, np.ones_like(self.live))[1], abs(drift) / max(1.0, abs(fall)))
 
     def commit(self) -> tuple[float, float]:
-        began, length = self.t, self.h
+        if self._rests_until is not None:
+            self.log_t = self._rests_until * LN10
+            return 0.0, self.first_log_loss - self.energy
+        began, length = self.now, self.h
         self._restamp(lambda s: self._log_t_at((s - began) / length if length else 0.0))
-        self.log_t = self.log_step_end
+        self.log_t = self._log_t_at(1.0)
         result = super().commit()
         self._restamp(lambda s: self.log_t)
         self._solved = None
@@ -186,7 +212,7 @@ class LongEngine(KinkEngine):
         if (seen != self.live).any():  # the fall goes on from the loss of other samples
             self.energy += self._normalised(theta, self.live)[1] - self._normalised(theta, seen)[1]
             self.live = seen
-            self.landmark = (self.t, self._normalised(theta, seen)[1])
+            self.landmark = (self.now, self._normalised(theta, seen)[1])
         return result
 
     def _restamp(self, log_t: Callable[[float], float]) -> None:
@@ -205,7 +231,7 @@ class LongEngine(KinkEngine):
         if self._guess is None:  # no step since the last event
             return False
         length, stages = self._guess
-        return bool(np.max(np.linalg.norm(stages[-1], axis=1) / sizes) * self.t / length < AT_REST)
+        return bool(np.max(np.linalg.norm(stages[-1], axis=1) / sizes) * self.now / length < AT_REST)
 
     def settled(self) -> bool:
         """Whether the loss stays positive although weights still move: then time goes no faster than s.
@@ -213,5 +239,5 @@ class LongEngine(KinkEngine):
         That is, something has been learned, and ln L has hardly fallen since s was a millionth of what it is.
         """
         if self.objective < self.landmark[1] - SETTLED_FALL:
-            self.landmark = (self.t, self.objective)
-        return self.t > SETTLED_RATIO * self.landmark[0] > 0.0
+            self.landmark = (self.now, self.objective)
+        return self.now > SETTLED_RATIO * self.landmark[0] > 0.0

@@ -6,8 +6,9 @@ import numba
 import numpy as np
 
 from ...arrays import Array, Mask
+from ...losses import LOSSES
 
-SQUARE, LOGISTIC, EXPONENTIAL = 0, 1, 2
+SQUARE, EXPONENTIAL = LOSSES["square"].code, LOSSES["exponential"].code
 
 
 @numba.njit(cache=True, inline="always")

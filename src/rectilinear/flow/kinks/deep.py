@@ -30,6 +30,7 @@ HALVINGS = 40
 MOST_ROUNDS = 20
 MOST_DECISIONS = 20  # for each kink that is touched at once
 MOST_AT_ONCE = 200  # events without any progress in time
+REMEDY = "the data may be degenerate: perturb it slightly, or use method='smooth'."
 
 
 class DeepKinks:
@@ -206,7 +207,7 @@ class DeepKinks:
         last, times, before = self._decided
         self._decided = (t, times + 1 if t == last else 0, kink)
         if times > MOST_AT_ONCE and t == last:
-            raise FlowError(f"events at t = {t:g} do not end")
+            raise FlowError(f"events at t = {t:g} do not end; {REMEDY}")
         z, sizes = self.pattern.heights(theta)
         signs = self.pattern.signs.copy()
         found, velocity, missing = self._move(theta)
@@ -239,7 +240,7 @@ class DeepKinks:
             wrong = touching[self.pattern.signs[touching] * self.pattern.speeds(found, velocity)[touching] < 0.0]
             if not any(self._decide(theta, int(k), t) for k in wrong):
                 return
-        raise FlowError(f"the kinks met at t = {t:g} could not be decided")
+        raise FlowError(f"the kinks met at t = {t:g} could not be decided; {REMEDY}")
 
     def _pass_together(self, theta: Array, touching: Indices, t: float) -> bool:
         """Let all kinks that are touched be passed as the weights move now, if the weights then still move so."""

@@ -1,0 +1,52 @@
+"""What every way of moving along the flow can do."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ...arrays import Array
+from ...events import Events
+
+
+class Engine(Protocol):
+    """A way of moving along the flow: attempt a step, look into it, commit it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def t(self) -> float: ...
+
+    @property
+    def chattering(self) -> bool:
+        """Whether steps have become too small to get anywhere."""
+        ...
+
+    def attempt(self, t_end: float) -> bool:
+        """Try a step that does not pass `t_end`; False if it must be tried again."""
+        ...
+
+    @property
+    def step_end(self) -> float: ...
+
+    def states(self, times: Array) -> tuple[Array, Array]:
+        """Flat weights (t, size) and the integral of |grad L|^2 (t,) at times within the step just made."""
+        ...
+
+    def commit(self) -> tuple[float, float]:
+        """Move to the end of the step; |grad L| and the loss without regularisation there."""
+        ...
+
+    def successor(self) -> Engine | None:
+        """The engine that takes over after the step just committed; None while this one goes on."""
+        ...
+
+    def statistics(self) -> dict[str, int]: ...
+
+    def events(self) -> Events | None:
+        """What happened at kinks, since the start of the run; None if they are not located."""
+        ...
+
+    def group_counts(self) -> Array | None:
+        """Rows (time, number of groups of neurons that move together); None if there are no groups."""
+        ...
