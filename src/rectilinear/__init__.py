@@ -23,6 +23,7 @@ from .long_trajectory import LongTrajectory
 from .network import Network, odd_nonlinear_network
 from .prediction import Prediction
 from .problem import Problem
+from .sweep import open_sweep, sweep
 from .theorems import predict
 from .torch_models import from_torch, to_torch
 from .training_watch import TrainingWatch, watch
@@ -62,11 +63,13 @@ __all__ = [
     "load",
     "measures",
     "odd_nonlinear_network",
+    "open_sweep",
     "plots",
     "predict",
     "report",
     "resume",
     "simulate",
+    "sweep",
     "theorems",
     "to_torch",
     "watch",

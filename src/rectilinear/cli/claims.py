@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -18,15 +17,19 @@ from .group import main
     "--out", type=click.Path(path_type=Path), default=Path("out"), help="Folder for the page, figures and numbers."
 )
 @click.option("--jobs", type=click.IntRange(min=1), help="Claims measured at a time; as many as there are cores by default.")
+@click.option("--engine", metavar="ADDRESS", help="Measure on the Dask cluster whose scheduler is there, instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print the ledger as JSON instead of a line for each claim.")
 @click.option("--quiet", is_flag=True, help="Print nothing.")
-def reproduce_command(names: tuple[str, ...], full: bool, out: Path, jobs: int | None, as_json: bool, quiet: bool) -> None:
+def reproduce_command(
+    names: tuple[str, ...], full: bool, out: Path, jobs: int | None, engine: str | None, as_json: bool, quiet: bool
+) -> None:
     """Check what the papers state, claim by claim, or the named claims only; write figures, numbers and report.html."""
+    from ..crew import cores
     from ..reproduce import CLAIMS, Announcer, reproduce
 
     try:
         with Announcer(silent=quiet or as_json) as announce:
-            ledger = reproduce(CLAIMS, out, full, names, announce, jobs or os.cpu_count() or 1)
+            ledger = reproduce(CLAIMS, out, full, names, announce, jobs or cores(), engine)
     except KeyboardInterrupt:
         if not quiet:
             click.echo(f"interrupted; the same command goes on with what is left (done claims are kept in {out})", err=True)

@@ -25,6 +25,8 @@ fraction of a function that is zero, is nan.
 - structure: `rank_one_residual`, `sign_imbalance` (Assumption 4), `layer_imbalance`, `neuron_imbalance`
 - neurons: `alignment`, `distinct_directions`, `distinct_neuron_patterns`, `distinct_sample_patterns`, `activation_flips`
 - margins: `margins`, `normalised_margin`
+- loss curves, of a Trajectory only: `time_to_loss`, `plateau_begin`, `plateau_end`, `plateau_duration`, `plateau_height`, and
+  the level of the plateau, `linear_fit_loss` of a data set
 
 Of whole runs, in the words of one paper:
 
@@ -33,6 +35,7 @@ Of whole runs, in the words of one paper:
 """
 
 from .coefficients import decomposition, increment_ratios, last_switch, loss_slopes
+from .curves import linear_fit_loss, plateau_begin, plateau_duration, plateau_end, plateau_height, time_to_loss
 from .functions import (
     effective_linear_map,
     even_energy,
@@ -63,15 +66,21 @@ __all__ = [
     "last_switch",
     "layer_imbalance",
     "limit_distance",
+    "linear_fit_loss",
     "linear_fraction",
     "loss_slopes",
     "margins",
     "neuron_imbalance",
     "normalised_margin",
     "odd_energy",
+    "plateau_begin",
+    "plateau_duration",
+    "plateau_end",
+    "plateau_height",
     "rank_one_residual",
     "sign_imbalance",
     "singular_values",
     "stable_rank",
     "stable_rank_by_sign",
+    "time_to_loss",
 ]

@@ -18,6 +18,7 @@ from .loss_curves import loss_curves
 from .neuron_directions import neuron_directions
 from .output_field import output_field
 from .singular_values import singular_values
+from .sweep_overview import sweep_overview
 from .weight_matrices import weight_matrices
 
 __all__ = [
@@ -28,5 +29,6 @@ __all__ = [
     "neuron_directions",
     "output_field",
     "singular_values",
+    "sweep_overview",
     "weight_matrices",
 ]

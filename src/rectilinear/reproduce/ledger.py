@@ -16,12 +16,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from ..crew import share_out, side_by_side
 from ..errors import FileError, InputError, did_you_mean
 from ..jsonable import json_text
 from ..whole_files import whole_file
 from .claim import Claim, Evidence, Measurement, Verdict
 from .kernels import compile_kernels
-from .workers import side_by_side
 
 Progress = Callable[["Entry | None", Claim, int, int], None]  # (entry once done, claim, how many are done, of how many)
 
@@ -124,17 +124,19 @@ def reproduce(
     names: Sequence[str] = (),
     progress: Progress | None = None,
     jobs: int = 0,
+    engine: str | None = None,
 ) -> Ledger:
     """Check the claims, or those with these names, and write ledger.json, figures (PNG and PDF), numbers (netCDF) and report.html.
 
     What was measured is kept in `out`/claims: an interrupted run goes on where it was, claims that are not named are shown as
     they were kept, and all are measured again when the package or the size changed. A check that raises becomes a row with the
-    verdict `failed` and is not kept. With `jobs` claims are measured in so many processes of their own, otherwise in this one.
+    verdict `failed` and is not kept. With `jobs` claims are measured in so many processes of their own, otherwise in this one;
+    with `engine`, the address of a Dask scheduler, by workers of a cluster that see the same `out`.
     """
     from .page import report
 
     chosen = _chosen(claims, names)
-    store = Store(out, full)
+    store = Store(out if engine is None else out.absolute(), full)  # workers may be started in other folders
     entries = {claim.name: entry for claim in claims if (entry := store.kept(claim)) is not None}
     kept = [claim for claim in chosen if claim.name in entries]
     left = [claim for claim in chosen if claim.name not in entries]
@@ -142,7 +144,7 @@ def reproduce(
     for number, claim in enumerate(kept, 1):
         tell(entries[claim.name], claim, number, len(chosen))
     done = len(kept)
-    with closing(_measured(left, store, jobs)) as measured:
+    with closing(_measured(left, store, jobs, engine)) as measured:
         for claim, entry in measured:
             if entry is not None:
                 entries[claim.name] = entry
@@ -167,16 +169,13 @@ def _chosen(claims: Sequence[Claim], names: Sequence[str]) -> list[Claim]:
     return [claim for claim in claims if not names or claim.name in names]
 
 
-def _measured(claims: Sequence[Claim], store: Store, jobs: int) -> Generator[tuple[Claim, Entry | None], None, None]:
+def _measured(
+    claims: Sequence[Claim], store: Store, jobs: int, engine: str | None
+) -> Generator[tuple[Claim, Entry | None], None, None]:
     """(claim, None) when its check begins, (claim, entry) when it is done."""
-    if jobs:
-        if len(claims) > FEW:
-            list(side_by_side(compile_kernels, [None], 1, bool))
-        yield from side_by_side(partial(_measure, store), claims, jobs, _lost)
-        return
-    for claim in claims:
-        yield claim, None
-        yield claim, _measure(store, claim)
+    if jobs and engine is None and len(claims) > FEW:
+        list(side_by_side(compile_kernels, [None], 1, bool))
+    yield from share_out(partial(_measure, store), claims, _lost, jobs, engine)
 
 
 def _measure(store: Store, claim: Claim) -> Entry:

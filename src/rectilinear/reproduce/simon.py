@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import datasets
+from .. import datasets, measures
 from ..dataset import Dataset
 from ..flow import descend
 from ..network import Network
@@ -15,7 +15,6 @@ from ..problem import Problem
 from ..trajectory import Trajectory
 from .claim import Claim, Evidence, Measurement, Picture, Verdict, at_least, at_most, noted
 from .papers import SIMON
-from .zhang.expressivity import regression_loss
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,7 +37,7 @@ def check_monomials(full: bool) -> Evidence:
         data = scaled_monomial(order, samples)
         shallow, deep = _trained(data, (200,), 2.0, steps), _trained(data, (60, 60), 3.0, steps)
         runs[order] = shallow, deep
-        floor = regression_loss(data)
+        floor = measures.linear_fit_loss(data)
         if order in (3, 5):
             measurements += [
                 at_least(

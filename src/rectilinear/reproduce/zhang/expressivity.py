@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ... import datasets
+from ... import datasets, measures
 from ...arrays import Array
 from ...dataset import Dataset
 from ...flow import descend
@@ -96,12 +96,7 @@ def _excess_over_regression(seed: int) -> float:
     data = datasets.sine_teacher(inputs=5, pairs=60, seed=seed)
     network = Network(5, (200,))
     run = descend(Problem(data, network, network.init(3.0, seed)), learning_rate=0.02, steps=600, record_every=100)
-    return float(run.loss.min() - regression_loss(data))
-
-
-def regression_loss(data: Dataset) -> float:
-    """The square loss of the best linear fit."""
-    return 0.5 * float(np.mean((data.y - data.x @ np.linalg.lstsq(data.x, data.y, rcond=None)[0]) ** 2))
+    return float(run.loss.min() - measures.linear_fit_loss(data))
 
 
 def check_three_layers(full: bool) -> Evidence:
@@ -120,7 +115,7 @@ def check_three_layers(full: bool) -> Evidence:
     half = x[:60]
     data = Dataset(np.concatenate([half, -half]), network.output(weights, np.concatenate([half, -half])), "equation 3")
     shallow, deep = _trained(data, (60,), full), _trained(data, (30, 30), full)
-    floor = regression_loss(data)
+    floor = measures.linear_fit_loss(data)
     return Evidence(
         measurements=(
             *measurements,

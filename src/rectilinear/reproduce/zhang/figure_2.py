@@ -18,7 +18,6 @@ from ...trajectory import Trajectory
 from ..claim import Claim, Evidence, Form, Picture, Verdict, at_least, at_most, between, noted
 from ..panels import draw_output
 from ..papers import ZHANG
-from .expressivity import regression_loss
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,24 +28,12 @@ DRIVEN = 1e-6  # a drive above this moves a neuron
 LIVING = 1e-6  # the norm of a neuron that counts
 ON_KINK = 1e-6  # degrees
 SOLVED = 1e-10  # a loss that counts as zero
-PLATEAU_ENDS = 0.9  # the plateau is over when the loss has fallen below this share of it
 
 
 def six_point_run(delta: float, seed: int, times: Array) -> Trajectory:
     network = Network(2, (WIDTH,))
     problem = Problem(datasets.six_points(delta), network, network.init(SCALE, seed))
     return simulate(problem, times, stop_loss=1e-20)
-
-
-def plateau_end(run: Trajectory) -> float:
-    """When the loss falls below 9/10 of that of linear regression, interpolated; infinity if it never does."""
-    level = PLATEAU_ENDS * regression_loss(run.problem.data)
-    below = np.flatnonzero(run.loss < level)
-    if not below.size:
-        return float("inf")
-    k = int(below[0])
-    share = (run.loss[k - 1] - level) / (run.loss[k - 1] - run.loss[k])
-    return float(run.times[k - 1] + share * (run.times[k] - run.times[k - 1]))
 
 
 def boundary_angles(network: Network, weights: Weights) -> Array:
@@ -69,8 +56,8 @@ def check_figure(full: bool) -> Evidence:
     run = six_point_run(DELTA, seed=0, times=times)
     data, network = run.problem.data, run.problem.network
     half_way = int(np.searchsorted(run.times, 350.0))
-    ends = plateau_end(run)
-    least = regression_loss(data)
+    ends = measures.plateau_end(run)
+    least = measures.linear_fit_loss(data)
     apart = _nearest(boundary_angles(network, run.final), data)
     widest = _widest_margin(data)
     return Evidence(
@@ -82,7 +69,7 @@ def check_figure(full: bool) -> Evidence:
             at_most("nearest boundary at the end, in units of the widest possible margin", apart / widest, 0.5),
             noted("that angle in degrees", apart),
             noted("time at which the plateau ends", ends),
-            noted("the same by perturbation theory", plateau(run.problem, 1.0 - PLATEAU_ENDS).ends),
+            noted("the same by perturbation theory", plateau(run.problem).ends),
         ),
         settings={"delta": DELTA, "width": WIDTH, "scale": SCALE, "seed": 0},
         pictures=(Picture("figure_2", CAPTION, _draw(run, half_way)),),
@@ -92,7 +79,7 @@ def check_figure(full: bool) -> Evidence:
 
 def _first_fall(run: Trajectory) -> float:
     """When half of the way down to linear regression is done."""
-    least = regression_loss(run.problem.data)
+    least = measures.linear_fit_loss(run.problem.data)
     return float(run.times[np.argmax(run.loss < (run.loss[0] + least) / 2.0)])
 
 
@@ -117,7 +104,7 @@ def _draw(run: Trajectory, half_way: int) -> Figure:
     figure, (curve, during, end) = style.panels(10.2, 2.9, columns=3)
     data = run.problem.data
     curve.plot(run.times, run.loss, color=style.colour(0))
-    curve.axhline(regression_loss(data), color="black", linestyle=":", linewidth=1.2)
+    curve.axhline(measures.linear_fit_loss(data), color="black", linestyle=":", linewidth=1.2)
     curve.set(xlabel=style.TIME, ylabel="loss", title="(a) loss", ylim=(0.0, None), xlim=(0.0, 1000.0))
     draw_output(during, run.problem.network, run.weights_at(half_way), data)
     draw_output(end, run.problem.network, run.final, data)
@@ -204,10 +191,10 @@ def check_duration(full: bool) -> Evidence:
     for i, delta in enumerate(deltas):
         for seed in seeds:
             run = six_point_run(float(delta), seed, np.linspace(0.0, 150.0 / delta, 601))
-            begin, end = _first_fall(run), plateau_end(run)
+            begin, end = _first_fall(run), measures.plateau_end(run)
             if np.isfinite(end):
                 measured[i, seed] = end - begin
-                predicted[i, seed] = plateau(run.problem, 1.0 - PLATEAU_ENDS).ends - begin
+                predicted[i, seed] = plateau(run.problem).ends - begin
     inverse = np.nanmedian(1.0 / measured, axis=1)
     small = deltas <= 0.05
     slope = float(np.sum(inverse[small] * deltas[small]) / np.sum(deltas[small] ** 2))

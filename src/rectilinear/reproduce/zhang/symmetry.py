@@ -19,7 +19,6 @@ from ...trajectory import Trajectory
 from ..claim import Claim, Evidence, Measurement, Picture, Verdict, at_least, at_most, noted
 from ..panels import draw_output
 from ..papers import ZHANG
-from .expressivity import regression_loss
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,7 +35,9 @@ def check_bias(full: bool) -> Evidence:
     return Evidence(
         measurements=(
             at_least(
-                "without bias: loss at the end over linear regression", without.loss[-1] / regression_loss(data), 1 - 1e-9
+                "without bias: loss at the end over linear regression",
+                without.loss[-1] / measures.linear_fit_loss(data),
+                1 - 1e-9,
             ),
             at_most("with bias: loss at the end", with_bias.loss[-1], 1e-9),
             noted("with bias: time at which that is reached", with_bias.times[-1]),
@@ -73,11 +74,13 @@ def check_augmentation(full: bool) -> Evidence:
         for chosen in (data, data.symmetrised())
     ]
     plain, augmented = runs
-    floor = regression_loss(augmented.problem.data)
+    floor = measures.linear_fit_loss(augmented.problem.data)
     return Evidence(
         measurements=(
             at_most(
-                "data as they are: loss at the end over linear regression", plain.loss[-1] / regression_loss(data), 0.01
+                "data as they are: loss at the end over linear regression",
+                plain.loss[-1] / measures.linear_fit_loss(data),
+                0.01,
             ),
             at_least("with (−x, −y) added: the same", augmented.loss[-1] / floor, 1 - 1e-9),
             at_least(
@@ -102,7 +105,7 @@ def _draw_augmentation(plain: Trajectory, augmented: Trajectory) -> Figure:
     figure, (ax,) = style.panels(5.2, 2.9)
     for k, (name, run) in enumerate((("as they are", plain), ("augmented", augmented))):
         ax.plot(run.times[1:], run.loss[1:], color=style.colour(k), label=name)
-    ax.axhline(regression_loss(augmented.problem.data), color="black", linestyle=":", linewidth=1.2)
+    ax.axhline(measures.linear_fit_loss(augmented.problem.data), color="black", linestyle=":", linewidth=1.2)
     ax.set(xlabel=style.TIME, ylabel="loss", yscale="log")
     style.legend_beside(ax)
     return figure
@@ -177,7 +180,7 @@ def check_relaxed(full: bool) -> Evidence:
             data = nearly_mirrored(float(epsilon), seed)
             network = Network(5, (100,))
             run = descend(Problem(data, network, network.init(1e-2, seed)), 0.05, 8_000 if full else 2_000, record_every=500)
-            gains[i, seed] = 1.0 - run.loss[-1] / regression_loss(data)
+            gains[i, seed] = 1.0 - run.loss[-1] / measures.linear_fit_loss(data)
             distances[i, seed] = asymmetry(data).distance
     gain, distance = np.median(gains, axis=1), np.median(distances, axis=1)
     return Evidence(

@@ -16,6 +16,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 THREADS = (SETTING, "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+ONE_THREAD = dict.fromkeys(THREADS, "1")
 
 
 def side_by_side(
@@ -23,9 +24,9 @@ def side_by_side(
 ) -> Iterator[tuple[Item, Result | None]]:
     """(item, None) when its work begins and (item, result) when it is done; `lost(item)` if the process doing it died.
 
-    `work`, items and results travel between processes, so they must be picklable. Each process computes on one
-    thread: cores are used by processes, and results do not depend on how many there are. The processes end with the generator,
-    and with the process that runs it.
+    `work`, items and results travel between processes, so they must be picklable. Each process computes on one thread: cores are
+    used by processes, and results do not depend on how many there are. The processes end with the generator, and with the process
+    that runs it.
     """
     waiting = list(items)
     idle: list[_Worker[Item, Result]] = [_Worker(work) for _ in range(min(jobs, len(items)))]
@@ -87,7 +88,7 @@ def _serve(work: Callable[[Item], Result], connection: Connection) -> None:
 def _one_thread() -> Iterator[None]:
     """Processes started within compute on one thread: libraries read that once, when they are loaded."""
     before = {name: os.environ.get(name) for name in THREADS}
-    os.environ.update(dict.fromkeys(THREADS, "1"))
+    os.environ.update(ONE_THREAD)
     try:
         yield
     finally:

@@ -8,7 +8,7 @@ import textwrap
 import time
 from contextlib import closing
 
-from rectilinear.reproduce.workers import THREADS, side_by_side
+from rectilinear.crew.processes import THREADS, side_by_side
 
 
 def doubled(number):
@@ -80,8 +80,8 @@ def test_processes_end_when_their_results_are_no_longer_wanted():
 SCRIPT = """
     import os, sys
     sys.path.insert(0, {folder!r})
-    from rectilinear.reproduce.workers import side_by_side
-    from test_workers import process_id
+    from rectilinear.crew.processes import side_by_side
+    from test_crew import process_id
 
     if __name__ == "__main__":
         for _, pid in side_by_side(process_id, range(10), 1, None):

@@ -1,0 +1,181 @@
+"""What is measured on each run of a sweep: measures by name, with arguments in brackets, and functions of the user's."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import measures
+from ..compare import compare
+from ..errors import HypothesisError, InputError
+from ..events import Kind
+from ..theorems import predict
+from ..theorems.deep_structure import deep_structure
+from ..trajectory import Trajectory
+from .functions import FileFunction, identity
+
+Array = NDArray[np.float64]
+Measure = Callable[[Trajectory], Any]
+
+OFF = 0.01  # relative error of the loss from which on theory and run have diverged, unless said otherwise
+AT_THE_END = (
+    "linear_fraction",
+    "even_energy",
+    "odd_energy",
+    "even_fraction",
+    "stable_rank",
+    "stable_rank_by_sign",
+    "singular_values",
+    "rank_one_residual",
+    "sign_imbalance",
+    "layer_imbalance",
+    "neuron_imbalance",
+    "distinct_directions",
+    "distinct_neuron_patterns",
+    "distinct_sample_patterns",
+    "margins",
+    "normalised_margin",
+)
+ON_CURVES = ("time_to_loss", "plateau_begin", "plateau_end", "plateau_duration", "plateau_height")
+
+
+def final_loss(run: Trajectory) -> float:
+    """The loss at the last saved time."""
+    return float(run.loss[-1])
+
+
+def loss_share(run: Trajectory) -> float:
+    """What is left of the first loss at the last saved time."""
+    return float(run.loss[-1] / run.loss[0])
+
+
+def loss(run: Trajectory) -> Array:
+    """The whole loss curve."""
+    return run.loss
+
+
+def times(run: Trajectory) -> Array:
+    """The saved times."""
+    return run.times
+
+
+def events(run: Trajectory, kind: str = "") -> float:
+    """How many events at kinks there were, of one kind if asked for; nan where they are not located."""
+    if kind and kind.upper() not in Kind.__members__:
+        raise InputError(f"events counts {', '.join(name.lower() for name in Kind.__members__)}, found {kind!r}.")
+    if run.events is None:
+        return math.nan
+    return float(run.events.count(Kind[kind.upper()]) if kind else len(run.events))
+
+
+def diverges_at(run: Trajectory, tolerance: float = OFF) -> float:
+    """The first time at which the loss is off the prediction by that share; infinity if never, nan where no theorem applies."""
+    try:
+        told = predict(run.problem, run.times)
+    except HypothesisError:
+        return math.nan
+    time = compare(told, run).parts_at(tolerance)
+    return math.inf if time is None else time
+
+
+def off_structure(run: Trajectory) -> float:
+    """Largest share of a layer's |W|^2 off the low-rank structure of deep networks (Zhang et al., Conjecture 11), at the end."""
+    return float(max(deep_structure(run.final, run.problem.network.alpha).distances) ** 2)
+
+
+def _at_the_end(name: str, run: Trajectory) -> Any:
+    return getattr(measures, name)(run)[-1]
+
+
+NAMED: dict[str, Callable[..., Any]] = {
+    function.__name__: function for function in (final_loss, loss_share, loss, times, events, diverges_at, off_structure)
+}
+NAMED |= {name: getattr(measures, name) for name in ON_CURVES}
+NAMED |= {name: partial(_at_the_end, name) for name in AT_THE_END}
+
+
+@dataclass(frozen=True)
+class Named:
+    """A measure of ours as text, such as `time_to_loss(0.01)`."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        self._parts()
+
+    def __call__(self, run: Trajectory) -> Any:
+        function, arguments = self._parts()
+        return function(run, *arguments)
+
+    def _parts(self) -> tuple[Callable[..., Any], list[float | str]]:
+        found = re.fullmatch(r"\s*(\w+)\s*(?:\((.*)\))?\s*", self.text)
+        if found is None or found[1] not in NAMED:
+            raise InputError(
+                f"a measure must be a function, FILE.py:NAME or one of {', '.join(NAMED)}, found {self.text!r}."
+            )
+        return NAMED[found[1]], [_argument(part) for part in found[2].split(",")] if found[2] else []
+
+
+def _argument(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text.strip()
+
+
+def named_measures(given: Any, folder: Path) -> dict[str, Measure]:
+    """Measures by the name their column gets: from texts, functions, a list of them, or a mapping from names to them."""
+    if isinstance(given, str) or callable(given):
+        given = [given]
+    if isinstance(given, Mapping):
+        chosen = {str(name): _measure(measure, folder) for name, measure in given.items()}
+    elif isinstance(given, Iterable):
+        listed = list(given)
+        chosen = {_name(measure): _measure(measure, folder) for measure in listed}
+        if len(chosen) < len(listed):
+            raise InputError("measures must have different names, found one twice; give a mapping from names to measures.")
+    else:
+        raise InputError(f"measure must be a name, a function or a list of them, found {given!r}.")
+    if not chosen:
+        raise InputError("a sweep must measure something, found no measure; try measure=['final_loss'].")
+    return chosen
+
+
+def _measure(given: Any, folder: Path) -> Measure:
+    if isinstance(given, str):
+        return FileFunction.of(given, folder) if ".py:" in given else Named(given)
+    if callable(given):
+        measure: Measure = given
+        return measure
+    raise InputError(f"a measure must be a name or a function, found {given!r}.")
+
+
+def _name(given: Any) -> str:
+    if isinstance(given, str):
+        return given.rpartition(":")[2] if ".py:" in given else given
+    return str(getattr(given, "__name__", type(given).__name__))
+
+
+def identity_of(measure: Measure) -> str:
+    """What tells one measure from another."""
+    return measure.text if isinstance(measure, Named) else identity(measure)
+
+
+def numbers_of(run: Trajectory, chosen: Mapping[str, Measure]) -> dict[str, Array]:
+    """All measures of a run, each a number or an array of numbers."""
+    return {name: _numbers(name, measure(run)) for name, measure in chosen.items()}
+
+
+def _numbers(name: str, value: Any) -> Array:
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"measure {name} must give a number or an array of numbers, found {value!r}.") from error
