@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PACKAGES = ("rectilinear", "numpy", "scipy", "numba")
 SECOND_CHANCE = 2  # times a run is tried whose process dies
-HOPELESS = 8  # processes that die before any run is done, until the sweep gives up
+HOPELESS = 4  # processes that die before any run is done, until the sweep gives up
 
 
 class Fate(Enum):

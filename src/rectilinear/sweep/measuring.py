@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -91,8 +91,10 @@ def off_structure(run: Trajectory) -> float:
     return float(max(deep_structure(run.final, run.problem.network.alpha).distances) ** 2)
 
 
-def _at_the_end(name: str, run: Trajectory) -> Any:
-    return getattr(measures, name)(run)[-1]
+def _at_the_end(name: str, run: Trajectory, *arguments: float | str) -> Any:
+    if type(run) is Trajectory:  # other kinds hold more per time, and are short
+        run = replace(run, times=run.times[-1:], loss=run.loss[-1:], weights=tuple(layer[-1:] for layer in run.weights))
+    return getattr(measures, name)(run, *arguments)[-1]
 
 
 NAMED: dict[str, Callable[..., Any]] = {
@@ -125,10 +127,12 @@ class Named:
 
 
 def _argument(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text.strip()
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text.strip()
 
 
 def named_measures(given: Any, folder: Path) -> dict[str, Measure]:

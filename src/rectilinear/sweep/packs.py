@@ -79,5 +79,6 @@ def joined(values: list[Array | None]) -> Array:
     for k, value in enumerate(values):
         if value is not None:
             fitted = value.reshape(value.shape + (1,) * (dimensions - value.ndim))
-            result[k][tuple(map(slice, fitted.shape))] = fitted
+            place: tuple[Any, ...] = (k, *(slice(length) for length in fitted.shape))
+            result[place] = fitted
     return result
