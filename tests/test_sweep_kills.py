@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import rectilinear as rl
-from rectilinear import writing
+from rectilinear import whole_files
 from rectilinear.errors import FileError, FlowError
 from rectilinear.sweep import failures, open_sweep
 from sweep_parts import executions, problem, with_folder
@@ -140,14 +140,14 @@ def test_a_flipped_bit_is_seen(tmp_path):
 
 
 def test_a_disk_that_fills_up_ends_the_sweep_with_a_sentence(tmp_path, monkeypatch):
-    real = writing.os.fsync
+    real = whole_files.os.fsync
 
     def full_after_five(number):
         if len(list((tmp_path / "runs").glob("[!.]*.nc"))) >= 5:
             raise OSError(errno.ENOSPC, "No space left on device")
         real(number)
 
-    monkeypatch.setattr(writing.os, "fsync", full_after_five)
+    monkeypatch.setattr(whole_files.os, "fsync", full_after_five)
     with pytest.raises(
         FileError, match=r"could not be written .*No space left.*what is finished is kept: make room and run again"
     ):

@@ -6,20 +6,17 @@ import json
 import os
 import shlex
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import FileError, InputError
+from ..progress import ProgressBar
 from .group import main
-from .progress import ProgressBar
 
 if TYPE_CHECKING:
     from ..sweep import Plan, Tally
-
-LOG_EVERY = 30.0  # seconds between two lines of progress where stderr is a file
 
 
 class RunByDefault(click.Group):
@@ -82,8 +79,12 @@ def run_command(
             _search(plan, grid, out, jobs, engine, condition, trials, as_json, quiet)
             return
         part = Shard.of(shard) if shard else shard_of_task(os.environ)
-        with Reporter(quiet or as_json) as report:
-            tally = sweep_plan(plan, out, jobs, engine, part, report)
+        with ProgressBar(shown=not (quiet or as_json)) as bar:
+
+            def tell(tally: Tally) -> None:
+                bar(1.0 - tally.left / max(tally.of, 1), str(tally))
+
+            tally = sweep_plan(plan, out, jobs, engine, part, tell)
     except KeyboardInterrupt:
         click.echo(f"interrupted; the same command goes on with what is left (finished runs are kept in {out})", err=True)
         sys.exit(130)
@@ -92,28 +93,6 @@ def run_command(
     elif not quiet:
         click.echo(f"{tally}; see them by: rectilinear sweep show {shlex.quote(str(out))}")
     sys.exit(1 if tally.failed else 0)
-
-
-class Reporter:
-    """A progress bar on a terminal, a line now and then in a log file."""
-
-    def __init__(self, silent: bool) -> None:
-        self._bar = ProgressBar(shown=not silent)
-        self._to_log = not silent and not sys.stderr.isatty()
-        self._told = time.monotonic()
-
-    def __call__(self, tally: Tally) -> None:
-        self._bar(1.0 - tally.left / max(tally.of, 1), str(tally))
-        if self._to_log and time.monotonic() - self._told > LOG_EVERY:
-            self._told = time.monotonic()
-            click.echo(str(tally), err=True)
-
-    def __enter__(self) -> Reporter:
-        self._bar.__enter__()
-        return self
-
-    def __exit__(self, *ending: Any) -> None:
-        self._bar.__exit__(*ending)
 
 
 def _search(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..arrays import Array
 from ..errors import InputError
 from . import style
 
@@ -80,14 +81,14 @@ def _map(ax: Axes, values: xarray.DataArray, shown: list[str], measure: str) -> 
     bar.ax.tick_params(labelsize=style.TICK_SIZE)
 
 
-def _positions(values: style.Array) -> tuple[style.Array, list[str] | None]:
+def _positions(values: Array) -> tuple[Array, list[str] | None]:
     """Where values stand on an axis: numbers where they are, words one after the other."""
     if values.dtype.kind in "if":
         return values.astype(np.float64), None
     return np.arange(len(values), dtype=np.float64), [str(value) for value in values]
 
 
-def _label(ax: Axes, side: str, name: str, positions: style.Array, words: list[str] | None) -> None:
+def _label(ax: Axes, side: str, name: str, positions: Array, words: list[str] | None) -> None:
     ax.set(**{f"{side}label": name})
     if words is not None:
         ax.set(**{f"{side}ticks": positions, f"{side}ticklabels": words})
@@ -95,5 +96,5 @@ def _label(ax: Axes, side: str, name: str, positions: style.Array, words: list[s
         ax.set(**{f"{side}scale": "log"})
 
 
-def _spans_decades(values: style.Array) -> bool:
+def _spans_decades(values: Array) -> bool:
     return bool(len(values) > 1 and values.min() > 0 and np.log10(values.max() / values.min()) > DECADES)

@@ -192,8 +192,8 @@ def _run_and_keep(plan: Plan, base: Mapping[str, Any], store: Store, number: int
             "measures": list(numbers),
             "ended": run.status.name,
             "audit": None if run.audit is None else vars(run.audit),
-            "statistics": _plain(run.statistics),
-            "provenance": _plain(run.provenance),
+            "statistics": dict(run.statistics),
+            "provenance": dict(run.provenance),
             "versions": versions(),
         }
         store.keep(key, numbers, document)
@@ -219,11 +219,6 @@ def _died(number: int) -> Outcome:
 
 def _silent(tally: Tally) -> None:
     """Tell nobody."""
-
-
-def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Numbers as JSON knows them."""
-    return {name: value.item() if hasattr(value, "item") else value for name, value in values.items()}
 
 
 @cache

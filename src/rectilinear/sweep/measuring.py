@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import measures
+from ..arrays import Array
 from ..compare import compare
 from ..errors import HypothesisError, InputError
 from ..events import Kind
@@ -22,7 +22,6 @@ from ..theorems.deep_structure import deep_structure
 from ..trajectory import Trajectory
 from .functions import FileFunction, identity
 
-Array = NDArray[np.float64]
 Measure = Callable[[Trajectory], Any]
 
 OFF = 0.01  # relative error of the loss from which on theory and run have diverged, unless said otherwise

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Array
 from ..errors import FileError
 from ..whole_files import whole_file
-from .measuring import Array
 from .store import Record, Store
 
 
@@ -29,8 +29,8 @@ def consolidate(folder: str | Path) -> Path | None:
         return None
     path = store.folder / "packs" / f"{uuid.uuid4().hex}.nc"
     try:
-        with whole_file(path) as partial:
-            _pack(records).to_netcdf(partial, engine="h5netcdf")
+        with whole_file(path) as place:
+            _pack(records).to_netcdf(place, engine="h5netcdf")
     except OSError as error:
         raise FileError(f"{path}: the runs could not be packed ({error}); make room and try again.") from error
     for key in records:
@@ -79,6 +79,6 @@ def joined(values: list[Array | None]) -> Array:
     for k, value in enumerate(values):
         if value is not None:
             fitted = value.reshape(value.shape + (1,) * (dimensions - value.ndim))
-            place: tuple[Any, ...] = (k, *(slice(length) for length in fitted.shape))
+            place: tuple[Any, ...] = (k, *map(slice, fitted.shape))
             result[place] = fitted
     return result

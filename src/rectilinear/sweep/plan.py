@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Array
 from ..errors import InputError, RectilinearError
 from ..problem import Problem
 from ..trajectory import Trajectory
 from .functions import identity, require_portable
 from .grid import Grid, Point
-from .measuring import Array, Measure, Named, identity_of, named_measures, numbers_of
+from .measuring import Measure, Named, identity_of, named_measures, numbers_of
 from .recipe import RUN, problem_of, run_of
 
 Make = Callable[..., Problem | Trajectory]

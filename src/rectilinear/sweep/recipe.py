@@ -12,9 +12,11 @@ import numpy as np
 from .. import datasets
 from ..dataset import Dataset
 from ..errors import InputError
-from ..flow import descend, simulate
+from ..flow.descend import descend
+from ..flow.simulate import simulate
 from ..network import Network
 from ..problem import Problem
+from ..tables import KINDS, kind_of
 from ..theorems import predict
 from ..trajectory import Trajectory
 from .grid import spaced
@@ -29,7 +31,7 @@ RUN = ("method", "until", "points", "times", "log10_times", *SIMULATE, "learning
 
 def problem_of(
     data: str = "",
-    target: str | int = -1,
+    target: str | None = None,
     width: int = 100,
     depth: int = 2,
     alpha: float = 0.0,
@@ -56,7 +58,7 @@ def problem_of(
 
 
 @lru_cache(maxsize=64)  # so that runs that share data read or make them once
-def _data(name: str, target: str | int, options: tuple[tuple[str, Any], ...]) -> Dataset:
+def _data(name: str, target: str | None, options: tuple[tuple[str, Any], ...]) -> Dataset:
     if name in datasets.NAMES:
         known = datasets.options_of(name)
         chosen = {"seed" if option == "data_seed" and "seed" in known else option: value for option, value in options}
@@ -66,11 +68,9 @@ def _data(name: str, target: str | int, options: tuple[tuple[str, Any], ...]) ->
         return datasets.make(name, **chosen)
     if options:
         raise InputError(f"a setting must be one of {', '.join((*PROBLEM[:-1], *RUN))}, found {options[0][0]!r}.")
-    readers = {".csv": lambda path: Dataset.from_csv(path, target), ".npz": Dataset.from_npz}
-    read = readers.get(Path(name).suffix.lower())
-    if read is None:
-        raise InputError(f"data must be a .csv or .npz file or one of {', '.join(datasets.NAMES)}, found {name!r}.")
-    return read(name)
+    if kind_of(Path(name)) is None:
+        raise InputError(f"data must be a file ({', '.join(KINDS)}) or one of {', '.join(datasets.NAMES)}, found {name!r}.")
+    return Dataset.from_file(name, target)
 
 
 def run_of(problem: Problem, settings: Mapping[str, Any], rehearsal: bool = False) -> Trajectory:

@@ -23,10 +23,11 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Array
 from ..errors import FileError
+from ..jsonable import json_text
 from ..trajectory import Trajectory
 from ..whole_files import whole_file
-from .measuring import Array
 
 FORMAT = 1  # raised when the folder changes in a way that old readers cannot follow
 
@@ -66,7 +67,7 @@ class Store:
                 )
         self.create()
         manifest = {"format": FORMAT, "axes": dict(axes), "base": dict(base)}
-        self._write(self.folder / "sweep.json", json.dumps(manifest, indent=1).encode())
+        self._write(self.folder / "sweep.json", json_text(manifest, indent=1).encode())
 
     def manifest(self) -> dict[str, Any]:
         try:
@@ -85,8 +86,8 @@ class Store:
         """Keep the whole run; before its numbers, which say that it is done."""
         path = self.folder / "runs" / f"{key}.run.nc"
         try:
-            with whole_file(path) as partial:
-                run.save(partial)
+            with whole_file(path) as place:
+                run.save(place)
         except OSError as error:
             raise self._unwritable(path, error) from error
 
@@ -95,7 +96,7 @@ class Store:
         before = self.failure(key)
         attempts = 1 + (before["attempts"] if before else 0)
         contents = {"reason": reason, "traceback": trace, "attempts": attempts, "settings": dict(settings)}
-        self._write(path, json.dumps(contents, indent=1).encode())
+        self._write(path, json_text(contents, indent=1).encode())
 
     def failure(self, key: str) -> dict[str, Any] | None:
         try:
@@ -126,7 +127,8 @@ class Store:
 
     def _write(self, path: Path, contents: bytes) -> None:
         try:
-            write_whole(path, contents)
+            with whole_file(path) as place:
+                place.write_bytes(contents)
         except OSError as error:
             raise self._unwritable(path, error) from error
 
@@ -147,7 +149,7 @@ def classic_netcdf(numbers: Mapping[str, Array], document: Mapping[str, Any]) ->
         variable = file.createVariable(name, "d", dimensions)
         variable[...] = values
     file.checksum = _checksum(numbers)
-    file.document = json.dumps(document).encode()
+    file.document = json_text(document).encode()
     file.flush()
     return buffer.getvalue()
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..arrays import Array
 from ..errors import FileError, InputError
 from ..trajectory import Trajectory, load
 from .grid import Grid
-from .measuring import Array
 from .packs import joined
 from .plan import key_of
 from .store import Store
