@@ -17,8 +17,8 @@ from ..arrays import Array
 from ..compare import compare
 from ..errors import HypothesisError, InputError
 from ..events import Kind
+from ..reduced.deep_structure import deep_structure
 from ..theorems import predict
-from ..theorems.deep_structure import deep_structure
 from ..trajectory import Trajectory
 from .functions import FileFunction, identity
 
@@ -81,7 +81,7 @@ def diverges_at(run: Trajectory, tolerance: float = OFF) -> float:
         told = predict(run.problem, run.times)
     except HypothesisError:
         return math.nan
-    time = compare(told, run).parts_at(tolerance)
+    time = compare(told, run).diverges_at(tolerance)
     return math.inf if time is None else time
 
 
