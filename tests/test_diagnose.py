@@ -45,7 +45,7 @@ def counter_examples():
     rng = np.random.default_rng(7)
     mirrored = rl.datasets.linear_teacher(inputs=3, pairs=20, seed=1)
     moved = mirrored.x.copy()
-    moved[4] *= 1.0 + 1e-14
+    moved[4] *= 1.0 + 1e-9
     yield "even_inputs", problem_on(mirrored), problem_on(nudged(mirrored, x=moved))
 
     repeated = [[1.0, 2.0], [1.0, 2.0], [-1.0, -2.0], [-1.0, -2.0]]

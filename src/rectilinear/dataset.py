@@ -131,13 +131,21 @@ class Dataset:
 
     @cached_property
     def mirror_pairs(self) -> tuple[Indices, Indices]:
-        """Disjoint pairs (i, j) with x_j = -x_i exactly, and the samples left without a partner.
+        """Disjoint pairs (i, j) with x_j = -x_i to the precision of the data, and the samples left without a partner.
 
         >>> pairs, alone = Dataset([[1.0], [-1.0], [3.0]], [0.0, 0.0, 0.0]).mirror_pairs
         >>> pairs.tolist(), alone.tolist()
         ([[0, 1]], [2])
         """
-        return mirror_pairs(self.x, 0.0)
+        return mirror_pairs(self.x, self.precision.tolerance)
+
+    @cached_property
+    def mirror_defect(self) -> float:
+        """The largest |x_i + x_j| over mirror pairs, entry by entry, relative to the largest entry of the column."""
+        pairs, _ = self.mirror_pairs
+        largest = np.abs(self.x).max(axis=0)
+        gaps = np.abs(self.x[pairs[:, 0]] + self.x[pairs[:, 1]]) / np.where(largest > 0.0, largest, 1.0)
+        return float(gaps.max(initial=0.0))
 
     def feature(self, column: int) -> str:
         """How to call an input: by its name, or by its position counted from 0."""

@@ -16,6 +16,10 @@ FEWEST_DIGITS, MOST_DIGITS = 6, 10  # numbers of fewer digits are meant as they 
 LOOKED_AT = 40  # of the largest numbers of a column, and columns of a table
 SHORT_MANTISSA = 16  # bits: whole and simple numbers fit into them, whatever type they went through
 LARGEST_SINGLE = 3e38
+LARGER_SCALES = (
+    ("float32", 2e-6),
+    ("six digits", 2e-4),
+)  # what data may have gone through, and how far off that leaves them
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,28 @@ class Precision:
             return FLOAT64
         digits, unit = max(found, key=lambda pair: pair[1])
         return cls(f"{digits} digits", max(ROUNDING, GROWTH * unit))
+
+    def excuse(self, deviation: float) -> str:
+        """The end of a sentence about something that holds though it is off by `deviation`.
+
+        >>> FLOAT64.excuse(7.6e-17)
+        ', to rounding (7.6e-17)'
+        """
+        if deviation == 0.0:
+            return ""
+        words = "to rounding (" if self.name == FLOAT64.name else f"to the precision of the data ({self.name}, "
+        return f", {words}{deviation:.2g})"
+
+    def larger_scale(self, deviation: float) -> str:
+        """The end of a sentence about something that fails by so little that a coarser scale would explain it.
+
+        >>> FLOAT64.larger_scale(3.8e-8)
+        ' (off by 3.8e-08, as float32 would leave it: state precision=2e-06 if that is what the data are)'
+        """
+        for scale, tolerance in LARGER_SCALES:
+            if self.tolerance < deviation <= tolerance:
+                return f" (off by {deviation:.2g}, as {scale} would leave it: state precision={tolerance:g} if that is what the data are)"
+        return ""
 
     def coarser(self, other: Precision) -> Precision:
         """The less exact one of two."""

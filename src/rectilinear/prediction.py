@@ -89,6 +89,13 @@ class Prediction(Trajectory):
     def _card(self) -> list[tuple[str, str]]:
         forced = f"; forced although {', '.join(f.name for f in self.failed)} fails" if self.forced and self.failed else ""
         rows = [("theorem", f"{self.theorem} ({self.source}){forced}"), *super()._card()]
+        if (defect := max((finding.defect for finding in self.findings), default=0.0)) > 0.0:
+            rows.append(
+                (
+                    "precision",
+                    f"hypotheses hold to {defect:.1e}, which can change it by about that much, up to t of order {1 / defect:.0e}",
+                )
+            )
         if self.neglected is not None:
             rows.append(("neglected", f"even part, rms up to {np.max(self.neglected):.2g}"))
         if self.error_bound is not None:

@@ -13,6 +13,7 @@ from .dataset import Dataset
 from .errors import InputError
 from .losses import Loss, named_loss
 from .network import Network, Weights
+from .precision import FLOAT64, Precision
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +81,14 @@ class Problem:
     def x(self) -> Array:
         """The inputs as the first layer sees them: (samples, inputs), plus a column of ones if there are biases."""
         return np.ascontiguousarray(self.network.seen(self.data.x))
+
+    @cached_property
+    def start_precision(self) -> Precision:
+        """How exact the starting weights are: they may have gone through float32."""
+        found = FLOAT64
+        for layer in self.weights:
+            found = found.coarser(Precision.of(layer))
+        return found
 
     @property
     def y(self) -> Array:

@@ -19,6 +19,7 @@ from .errors import FileError, InputError
 from .events import Events
 from .jsonable import json_text, number_from
 from .network import Network, Weights
+from .precision import Precision
 from .problem import Problem
 from .whole_files import whole_file
 
@@ -208,7 +209,12 @@ class Trajectory:
             "status": self.status.name,
             "reason": self.reason,
             "saved_layers": len(self.weights),
-            "data": {"name": problem.data.name, "promises": sorted(problem.data.promises)},
+            "data": {
+                "name": problem.data.name,
+                "promises": sorted(problem.data.promises),
+                "features": problem.data.features,
+                "precision": [problem.data.precision.name, problem.data.precision.tolerance],
+            },
             "network": {
                 "inputs": int(network.inputs),
                 "widths": [int(width) for width in network.widths],
@@ -240,6 +246,8 @@ class Trajectory:
             rows.append(("events", str(self.events)))
         if self.audit is not None:
             rows.append(("audit", str(self.audit)))
+        if "mirror_images" in self.provenance:
+            rows.append(("data", self.provenance["mirror_images"]))
         return rows
 
 
@@ -283,7 +291,15 @@ def from_contents(contents: xarray.Dataset, metadata: Mapping[str, Any]) -> Traj
     """Build the run from a file's variables and metadata."""
     net = metadata["network"]
     network = Network(net["inputs"], tuple(net["widths"]), net["alpha"], net["bias"], tuple(net["trainable"]))
-    data = Dataset(contents["x"].values, contents["y"].values, metadata["data"]["name"], set(metadata["data"]["promises"]))
+    told = metadata["data"]
+    data = Dataset(
+        contents["x"].values,
+        contents["y"].values,
+        told["name"],
+        set(told["promises"]),
+        features=told.get("features"),
+        precision=Precision(*told["precision"]) if "precision" in told else None,
+    )
     layers = range(1, network.layers + 1)
     start = tuple(contents[f"start_{k}"].values for k in layers)
     kind = Trajectory if metadata["kind"] == Trajectory.__name__ else Trajectory.kinds[metadata["kind"]]

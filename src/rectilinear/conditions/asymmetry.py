@@ -77,7 +77,8 @@ def nearly_symmetric(data: Dataset) -> Finding:
 def _partners(data: Dataset) -> Indices:
     partners = np.full(data.samples, -1)
     pairs, _ = data.mirror_pairs
-    exact = pairs[data.y[pairs[:, 0]] == -data.y[pairs[:, 1]]]
+    off = np.abs(data.y[pairs[:, 0]] + data.y[pairs[:, 1]])
+    exact = pairs[off <= data.precision.tolerance * np.abs(data.y).max()]
     partners[exact[:, 0]], partners[exact[:, 1]] = exact[:, 1], exact[:, 0]
     rest = np.flatnonzero(partners < 0)
     if rest.size == 1:  # an odd one out has to share somebody's partner

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..dataset import Dataset
-from .finding import Finding, measured_finding
-
-ROUNDING = 1e-10  # cosines and relative label differences below it are floating-point arithmetic
+from .finding import Finding, finding_to_precision, measured_finding
 
 
 def both_classes(data: Dataset) -> Finding:
@@ -25,9 +23,14 @@ def xor_samples(data: Dataset) -> Finding:
     pairs, alone = data.mirror_pairs
     required = "two antipodal pairs with equal labels, of opposite sign across the pairs, on orthogonal lines, are required"
     if len(pairs) != 2 or alone.size or data.y[pairs[0, 0]] * data.y[pairs[1, 0]] >= 0:
-        return measured_finding("xor_samples", np.inf, ROUNDING, f"{required}; found {data}.")
+        return measured_finding("xor_samples", np.inf, data.precision.tolerance, f"{required}; found {data}.")
     units = data.x[pairs[:, 0]] / np.linalg.norm(data.x[pairs[:, 0]], axis=1, keepdims=True)
     cosine = abs(float(units[0] @ units[1]))
     labels = float(np.abs(np.diff(data.y[pairs], axis=1)).max() / np.abs(data.y).max())
-    sentence = f"{required}; the lines' cosine is {cosine:.2g}, labels within a pair differ by {labels:.2g}."
-    return measured_finding("xor_samples", max(cosine, labels), ROUNDING, sentence)
+    return finding_to_precision(
+        "xor_samples",
+        max(cosine, labels),
+        data.precision,
+        "the samples are those of XOR: two antipodal pairs on orthogonal lines",
+        f"{required}; the lines' cosine is {cosine:.2g}, labels within a pair differ by {labels:.2g}",
+    )

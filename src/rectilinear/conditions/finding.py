@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
 from typing import Any, Literal
 
 from ..jsonable import jsonable, number_from
+from ..precision import Precision
 
 Witness = tuple[int, ...] | tuple[float, ...] | str | None
 
@@ -23,7 +24,8 @@ class Finding:
 
     `holds` is True, False or None (undecided) and speaks of the sample as it is, not of the distribution it was drawn from.
     `direction` says on which side of the threshold it holds: `at_most`, `at_least` or `above` it. A hypothesis that is so or
-    not, without a number, measures 1 or 0, `at_least` 1. `witness` names what shows the verdict, e.g. the indices of the worst
+    not, without a number, measures 1 or 0, `at_least` 1. `defect` is by how much it is off where it
+    holds to the precision of the data only. `witness` names what shows the verdict, e.g. the indices of the worst
     pair of samples. `p_value`, where asked for, answers the other question: how often would a population with the property
     show as large a deviation as this sample?
 
@@ -39,6 +41,7 @@ class Finding:
     sentence: str
     p_value: float | None = None
     direction: Direction = "at_most"
+    defect: float = 0.0
 
     @property
     def requirement(self) -> str:
@@ -70,6 +73,16 @@ def measured_finding(
     """The finding that holds iff `measured` is on that side of `threshold`; nan is on none."""
     holds = {"at_most": measured <= threshold, "at_least": measured >= threshold, "above": measured > threshold}[direction]
     return Finding(name, bool(holds), float(measured), float(threshold), witness, sentence, direction=direction)
+
+
+def finding_to_precision(
+    name: str, measured: float, precision: Precision, holds: str, fails: str, witness: Witness = None
+) -> Finding:
+    """The finding that holds iff `precision` cannot tell `measured` from zero; `holds` and `fails` are sentences without their end."""
+    if measured <= precision.tolerance:
+        found = measured_finding(name, measured, precision.tolerance, f"{holds}{precision.excuse(measured)}.")
+        return replace(found, defect=float(measured))
+    return measured_finding(name, measured, precision.tolerance, f"{fails}{precision.larger_scale(measured)}.", witness)
 
 
 def true_or_not(name: str, holds: bool, sentence: str) -> Finding:

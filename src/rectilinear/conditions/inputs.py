@@ -7,9 +7,8 @@ import numpy as np
 from ..arrays import Array
 from ..dataset import Dataset
 from ..remembered import remembered
-from .finding import Finding, measured_finding, undecided
+from .finding import Finding, finding_to_precision, measured_finding, undecided
 
-ROUNDING = 1e-10  # relative deviations below it come from floating-point arithmetic, not from the data
 MAX_GRAM_SAMPLES = 20_000  # comparing every pair of more samples takes minutes
 BLOCK = 4_000_000  # entries of the Gram matrix looked at at once
 NEARLY_ORTHOGONAL = 1.0  # threshold on n max|x_i . x_j| / min|x|^2, times max|x|^2 / min|x|^2
@@ -25,10 +24,15 @@ def white_inputs(data: Dataset) -> Finding:
     deviation = np.abs(data.covariance - np.eye(data.inputs))
     i, j = (int(k) for k in np.unravel_index(np.argmax(deviation), deviation.shape))
     measured = float(deviation[i, j])
-    if measured <= ROUNDING:
-        return measured_finding("white_inputs", measured, ROUNDING, "the second moment <x x^T> is the identity.")
-    sentence = f"<x x^T> must be the identity, but its entry ({i}, {j}) is {data.covariance[i, j]:.6g}."
-    return measured_finding("white_inputs", measured, ROUNDING, sentence, (i, j))
+    entry = f"that of {data.feature(i)} and {data.feature(j)}"
+    return finding_to_precision(
+        "white_inputs",
+        measured,
+        data.precision,
+        "the second moment <x x^T> is the identity",
+        f"<x x^T> must be the identity, but its entry ({i}, {j}), {entry}, is off by {measured:.3g}",
+        (i, j),
+    )
 
 
 @remembered
@@ -36,12 +40,16 @@ def orthogonal_inputs(data: Dataset) -> Finding:
     """x_i . x_j = 0 for i != j; `measured` is the largest |cosine| between two samples, the witness that pair."""
     if data.samples > data.inputs:
         sentence = f"{data.samples} samples cannot all be orthogonal in {data.inputs} inputs."
-        return measured_finding("orthogonal_inputs", 1.0, ROUNDING, sentence)
+        return measured_finding("orthogonal_inputs", 1.0, data.precision.tolerance, sentence)
     cosine, i, j = _largest_off_diagonal(data.units)
-    if cosine <= ROUNDING:
-        return measured_finding("orthogonal_inputs", cosine, ROUNDING, "all samples are orthogonal to each other.")
-    sentence = f"samples must be orthogonal, but samples {i} and {j} have a cosine of {cosine:.3g} in size."
-    return measured_finding("orthogonal_inputs", cosine, ROUNDING, sentence, (i, j))
+    return finding_to_precision(
+        "orthogonal_inputs",
+        cosine,
+        data.precision,
+        "all samples are orthogonal to each other",
+        f"samples must be orthogonal, but {data.sample(i)} and {data.sample(j)} have a cosine of {cosine:.3g} in size",
+        (i, j),
+    )
 
 
 @remembered
@@ -60,9 +68,14 @@ def nearly_orthogonal(data: Dataset) -> Finding:
         sentence = f"undecided beyond {MAX_GRAM_SAMPLES} samples, found {data.samples}: it compares every pair."
         return undecided("nearly_orthogonal", NEARLY_ORTHOGONAL, sentence)
     squares = np.sum(data.x**2, axis=1)
+    if not squares.all():
+        zero = data.sample(int(squares.argmin()))
+        return measured_finding(
+            "nearly_orthogonal", np.inf, NEARLY_ORTHOGONAL, f"samples must have a length, but {zero} is zero."
+        )
     product, i, j = _largest_off_diagonal(data.x)
     ratio = float(squares.max() / squares.min() * data.samples * product / squares.min())
-    sentence = f"R^2 n max|x_i . x_j| / min|x|^2 is {ratio:.3g} (at most 1 is required), set by samples {i} and {j}."
+    sentence = f"R^2 n max|x_i . x_j| / min|x|^2 is {ratio:.3g} (at most 1 is required), set by {data.sample(i)} and {data.sample(j)}."
     return measured_finding("nearly_orthogonal", ratio, NEARLY_ORTHOGONAL, sentence, (i, j))
 
 

@@ -8,10 +8,9 @@ from ..errors import InputError
 from ..problem import Problem
 from ..reduced.alignment import nearest_aligned
 from ..reduced.deep_structure import deep_structure
-from .finding import Finding, measured_finding
+from .finding import Finding, finding_to_precision, measured_finding
 
 SMALL_OUTPUT = 1e-3  # starting outputs below this fraction of the labels leave the early phase linear to that accuracy
-ALIGNED = 1e-10  # relative rank-one residual and imbalance that rounding can explain
 
 
 def small_start(problem: Problem) -> Finding:
@@ -32,17 +31,16 @@ def rank_one_start(problem: Problem) -> Finding:
     """
     if problem.network.layers != 2:
         sentence = f"it is defined for two layers, found {problem.network.layers}."
-        return measured_finding("rank_one_start", np.inf, ALIGNED, sentence)
+        return measured_finding("rank_one_start", np.inf, problem.start_precision.tolerance, sentence)
     found = nearest_aligned(problem.weights)
-    measured = max(found.residual, found.halves)
-    if measured <= ALIGNED:
-        sentence = "W_1 = W_2^T r^T with equal positive and negative halves."
-    else:
-        sentence = (
-            f"W_1 leaves W_2^T r^T by {found.residual:.2g} of its norm, "
-            f"and |W_2+|^2, |W_2-|^2 differ by {found.halves:.2g} of |W_2|^2."
-        )
-    return measured_finding("rank_one_start", measured, ALIGNED, sentence)
+    return finding_to_precision(
+        "rank_one_start",
+        max(found.residual, found.halves),
+        problem.start_precision,
+        "W_1 = W_2^T r^T with equal positive and negative halves",
+        f"W_1 is {found.residual:.2g} of its norm away from W_2^T r^T, "
+        f"and |W_2+|^2, |W_2-|^2 differ by {found.halves:.2g} of |W_2|^2",
+    )
 
 
 def balanced_start(problem: Problem) -> Finding:
@@ -58,11 +56,15 @@ def balanced_start(problem: Problem) -> Finding:
         h = int(np.argmax(defect))
         if defect[h] > worst:
             worst, witness = float(defect[h]), (layer, h)
-    if worst <= ALIGNED:
-        return measured_finding("balanced_start", worst, ALIGNED, "norms into and out of every neuron are equal.")
     where = f"neuron {witness[1]} of layer {witness[0] + 1}"
-    sentence = f"norms into and out of a neuron must be equal, but those of {where} differ by {worst:.2g}."
-    return measured_finding("balanced_start", worst, ALIGNED, sentence, witness)
+    return finding_to_precision(
+        "balanced_start",
+        worst,
+        problem.start_precision,
+        "norms into and out of every neuron are equal",
+        f"norms into and out of a neuron must be equal, but those of {where} differ by {worst:.2g}",
+        witness,
+    )
 
 
 def deep_aligned_start(problem: Problem) -> Finding:
@@ -70,14 +72,15 @@ def deep_aligned_start(problem: Problem) -> Finding:
     try:
         found = deep_structure(problem.weights, problem.network.alpha)
     except InputError as error:
-        return measured_finding("deep_aligned_start", np.inf, ALIGNED, str(error))
+        return measured_finding("deep_aligned_start", np.inf, problem.start_precision.tolerance, str(error))
     where = int(np.argmax(found.distances)) + 1
-    sentence = (
-        f"the weights leave the structure by {found.distance:.2g}, most in layer {where}."
-        if found.distance > ALIGNED
-        else "the weights have the rank-one and rank-two structure."
+    return finding_to_precision(
+        "deep_aligned_start",
+        found.distance,
+        problem.start_precision,
+        "the weights have the rank-one and rank-two structure",
+        f"the weights are {found.distance:.2g} away from the structure, most in layer {where}",
     )
-    return measured_finding("deep_aligned_start", found.distance, ALIGNED, sentence)
 
 
 def two_class_layer(problem: Problem) -> Finding:
@@ -87,4 +90,4 @@ def two_class_layer(problem: Problem) -> Finding:
     balanced = int(np.sum(second > 0)) == int(np.sum(second < 0))
     measured = deviation if balanced else np.inf
     sentence = f"the second layer must be +1/m on m neurons and -1/m on m others; it deviates by {measured:.2g}."
-    return measured_finding("two_class_layer", measured, ALIGNED, sentence)
+    return measured_finding("two_class_layer", measured, problem.start_precision.tolerance, sentence)

@@ -1,18 +1,20 @@
-"""Condition 3 of Zhang et al.: even inputs and an odd target, decided exactly on the sample."""
+"""Condition 3 of Zhang et al.: even inputs and an odd target, decided on the sample to the precision of its numbers."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
 from ..arrays import Indices
 from ..dataset import Dataset
 from ..remembered import remembered
-from .finding import Finding, measured_finding, undecided
+from .finding import Finding, finding_to_precision, measured_finding, undecided
 
 
 @remembered
 def even_inputs(data: Dataset) -> Finding:
-    """p(x) = p(-x): every sample has a mirror image of its own, exactly (first half of Condition 3).
+    """p(x) = p(-x): every sample has a mirror image of its own, to the precision of the data (Condition 3).
 
     `measured` is the fraction of samples without a mirror image; the witness lists the first few of them.
 
@@ -22,12 +24,13 @@ def even_inputs(data: Dataset) -> Finding:
     _, alone = data.mirror_pairs
     alone = alone[data.x[alone].any(axis=1)]  # zero is its own mirror image
     if not alone.size:
-        return measured_finding("even_inputs", 0.0, 0.0, "every sample x has its mirror image -x in the data.")
+        sentence = f"every sample x has its mirror image -x in the data{data.precision.excuse(data.mirror_defect)}."
+        return replace(measured_finding("even_inputs", 0.0, 0.0, sentence), defect=data.mirror_defect)
     fraction = alone.size / data.samples
     verb = "has" if alone.size == 1 else "have"
     sentence = (
         f"{alone.size} of {data.samples} samples {verb} no mirror image -x ({100 * fraction:.3g} %), "
-        f"the first is sample {alone[0]}."
+        f"the first is {data.sample(int(alone[0]))}."
     )
     return measured_finding("even_inputs", fraction, 0.0, sentence, tuple(int(i) for i in alone[:10]))
 
@@ -46,16 +49,20 @@ def odd_target(data: Dataset) -> Finding:
     pairs = _opposite_label_pairs(data)
     if not len(pairs):
         sentence = "no sample has a mirror image, so the data cannot tell whether the target is odd."
-        return undecided("odd_target", 0.0, sentence)
+        return undecided("odd_target", data.precision.tolerance, sentence)
     scale = float(np.abs(data.y).max()) or 1.0
     defects = np.abs(data.y[pairs[:, 0]] + data.y[pairs[:, 1]]) / scale
     worst = int(np.argmax(defects))
-    if defects[worst] == 0.0:
-        return measured_finding("odd_target", 0.0, 0.0, f"labels of all {len(pairs)} mirror pairs are opposite.")
     i, j = (int(k) for k in pairs[worst])
-    meeting = f"y = {data.y[i]:g} at sample {i} meets y = {data.y[j]:g} at sample {j}"
-    sentence = f"labels of mirror images must be opposite, but {meeting}."
-    return measured_finding("odd_target", float(defects[worst]), 0.0, sentence, (i, j))
+    meeting = f"y = {data.y[i]:g} at {data.sample(i)} meets y = {data.y[j]:g} at {data.sample(j)}"
+    return finding_to_precision(
+        "odd_target",
+        float(defects[worst]),
+        data.precision,
+        f"labels of all {len(pairs)} mirror pairs are opposite",
+        f"labels of mirror images must be opposite, but {meeting}",
+        (i, j),
+    )
 
 
 def _opposite_label_pairs(data: Dataset) -> Indices:

@@ -8,10 +8,10 @@ from ..arrays import Array
 from ..dataset import Dataset
 from ..remembered import remembered
 from .budget import budget
-from .finding import Finding, measured_finding, undecided
+from .finding import Finding, finding_to_precision, measured_finding, undecided
 from .inputs import MAX_GRAM_SAMPLES
 
-ROUNDING = 1e-10  # relative residuals below it come from floating-point arithmetic
+ROUNDING = 1e-10  # shares of squares and relative margins below it come from floating-point arithmetic
 SEPARATING = 1e-9  # largest margin, relative to the largest sample, that the linear program can tell from zero
 ROWS_AT_ONCE = 500  # constraints that the linear program starts from and takes in at a time
 BLOCK = 4_000_000  # entries of the Gram matrix looked at at once
@@ -28,11 +28,15 @@ def linear_target(data: Dataset) -> Finding:
     residual = np.abs(data.y - data.x @ weights)
     scale = float(np.sqrt(np.mean(data.y**2))) or 1.0
     measured = float(np.sqrt(np.mean(residual**2))) / scale
-    if measured <= ROUNDING:
-        return measured_finding("linear_target", measured, ROUNDING, "the labels are a linear function of the inputs.")
     worst = int(np.argmax(residual))
-    sentence = f"the best linear fit leaves {measured:.3g} of the labels' size, most at sample {worst}."
-    return measured_finding("linear_target", measured, ROUNDING, sentence, (worst,))
+    return finding_to_precision(
+        "linear_target",
+        measured,
+        data.precision,
+        "the labels are a linear function of the inputs",
+        f"the best linear fit leaves {measured:.3g} of the labels' size, most at {data.sample(worst)}",
+        (worst,),
+    )
 
 
 @remembered
@@ -40,12 +44,13 @@ def expressible_target(data: Dataset) -> Finding:
     """Some two-layer bias-free network fits the labels; `measured` is the share of <y^2> that none can (see `budget`)."""
     parts = budget(data)
     share = parts.fractions[2]
-    if share <= ROUNDING:
+    threshold = max(ROUNDING, data.precision.tolerance**2)  # a share of squares
+    if share <= threshold:
         sentence = "a wide enough two-layer bias-free network fits every label."
-        return measured_finding("expressible_target", share, ROUNDING, sentence)
+        return measured_finding("expressible_target", share, threshold, sentence)
     worst = int(np.argmax(np.abs(parts.inexpressible)))
-    sentence = f"{100 * share:.3g} % of <y^2> is beyond every two-layer bias-free network, most at sample {worst}."
-    return measured_finding("expressible_target", share, ROUNDING, sentence, (worst,))
+    sentence = f"{100 * share:.3g} % of <y^2> is beyond every two-layer bias-free network, most at {data.sample(worst)}."
+    return measured_finding("expressible_target", share, threshold, sentence, (worst,))
 
 
 @remembered
@@ -96,9 +101,9 @@ def _largest_margin(signed: Array) -> tuple[Array, float]:
 def orthogonally_separable(data: Dataset) -> Finding:
     """x_i . x_j > 0 within a class and <= 0 across classes (Phuong & Lampert); the witness is the worst pair.
 
-    `measured` is by how far the worst pair's cosine is on the wrong side of zero (of 1e-10, so that rounding counts as zero);
-    negative where none is. Undecided for labels other than -1 and +1. Of more than 20,000 samples the first few are compared
-    with all others; if that shows no fault, all y_i x_i within 45 degrees of their mean still prove that it holds.
+    `measured` is by how far the worst pair's cosine is on the wrong side of zero (of the precision of the data, so that
+    rounding counts as zero); negative where none is. Undecided for labels other than -1 and +1. Of more than 20,000 samples the
+    first few are compared with all others; if that shows no fault, all y_i x_i within 45 degrees of their mean still prove that it holds.
 
     >>> orthogonally_separable(Dataset([[1.0, 0.0], [1.0, 1.0], [-1.0, 0.0]], [1.0, 1.0, -1.0])).holds
     True
@@ -106,14 +111,16 @@ def orthogonally_separable(data: Dataset) -> Finding:
     if (strange := _strange_label(data)) is not None:
         return undecided("orthogonally_separable", 0.0, strange)
     units = data.units
-    measured, i, j = _worst_pair(units, data.y)
+    measured, i, j = _worst_pair(units, data.y, data.precision.tolerance)
     if measured <= 0.0 and data.samples > MAX_GRAM_SAMPLES:
         return _within_a_cone(units * data.y[:, None])
     if measured <= 0.0:
         sentence = "samples of one class have positive products, samples of different classes none."
         return measured_finding("orthogonally_separable", measured, 0.0, sentence, (i, j))
     kind = "one class must have a positive" if data.y[i] == data.y[j] else "different classes must have no positive"
-    sentence = f"samples of {kind} product, but the cosine of samples {i} and {j} is {units[i] @ units[j]:.3g}."
+    sentence = (
+        f"samples of {kind} product, but the cosine of {data.sample(i)} and {data.sample(j)} is {units[i] @ units[j]:.3g}."
+    )
     return measured_finding("orthogonally_separable", measured, 0.0, sentence, (i, j))
 
 
@@ -136,8 +143,8 @@ def _within_a_cone(signed: Array) -> Finding:
     return undecided("orthogonally_separable", 0.0, sentence)
 
 
-def _worst_pair(units: Array, y: Array) -> tuple[float, int, int]:
-    """The pair most at fault: by how far its cosine falls short of `ROUNDING` within a class, or exceeds it across classes.
+def _worst_pair(units: Array, y: Array, zero: float) -> tuple[float, int, int]:
+    """The pair most at fault: by how far its cosine falls short of `zero` within a class, or exceeds it across classes.
 
     Of more samples than fit in one block, the search ends with the first block of rows that shows a fault; of very many samples
     it ends with the first block.
@@ -148,7 +155,7 @@ def _worst_pair(units: Array, y: Array) -> tuple[float, int, int]:
     for start in range(0, searched, rows):
         cosines = units[start : start + rows] @ units.T
         same = y[start : start + rows, None] == y[None, :]
-        fault = np.where(same, ROUNDING - cosines, cosines - ROUNDING)
+        fault = np.where(same, zero - cosines, cosines - zero)
         i, j = (int(k) for k in np.unravel_index(np.argmax(fault), fault.shape))
         if fault[i, j] > worst[0]:
             worst = (float(fault[i, j]), start + i, j)

@@ -43,7 +43,8 @@ def card(diagnosis: Diagnosis) -> str:
 def symmetry_sentence(symmetry: Symmetry) -> str:
     """How far the data are from Condition 3, in one or two sentences."""
     if symmetry.is_exact:
-        return "even inputs with an odd target, exactly (Condition 3)."
+        how = f"to {symmetry.distance:.2g}" if symmetry.distance else "exactly"
+        return f"even inputs with an odd target, {how} (Condition 3)."
     bound = "" if symmetry.distance_is_exact else "at most "
     return (
         f"{bound}{100 * symmetry.distance:.3g} % away from even inputs with an odd target; {100 * symmetry.unpaired:.3g} % of the "

@@ -30,6 +30,7 @@ class Symmetry:
     r that matter; `half_space_direction` names the worst. `even_p` and `odd_p`: p-values of the questions whether the sample
     could come from a distribution with p(x) = p(-x), and with p(x, y) = p(-x, -y). `nearest`: the nearest symmetric data set
     (x and y together), `distance` away from it, relative to the spread of the data; `distance_is_exact` or an upper bound.
+    `precision` is that of the numbers: a smaller distance is none.
     """
 
     unpaired: float
@@ -45,11 +46,12 @@ class Symmetry:
     distance: float
     distance_is_exact: bool
     nearest: Dataset
+    precision: float = 0.0
 
     @property
     def is_exact(self) -> bool:
-        """Condition 3 holds exactly in the sample."""
-        return self.distance == 0.0
+        """Condition 3 holds in the sample, to the precision of its numbers."""
+        return self.distance <= self.precision
 
 
 @dataclass(frozen=True, eq=False)

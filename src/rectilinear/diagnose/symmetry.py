@@ -48,6 +48,7 @@ def symmetry_of(problem: Problem, seed: int, progress: Callable[[float, str], No
         even_p=population.even_inputs,
         odd_p=population.odd_target,
         distance=distance,
+        precision=data.precision.tolerance,
         distance_is_exact=is_exact,
         nearest=nearest,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from numpy.typing import ArrayLike
 
 from ..errors import InputError
@@ -79,4 +81,13 @@ def simulate(
         field = make_field(problem)
         engine = first_engine(problem, field, method, rtol, early_phase)
         record = Record(problem, field, engine, len(asked) + 1)  # and where it stopped
-        return record.trajectory(drive(record, asked, watch, rules), watch, rtol)
+        run = record.trajectory(drive(record, asked, watch, rules), watch, rtol)
+    return replace(run, provenance={**run.provenance, **_pairing(problem)})
+
+
+def _pairing(problem: Problem) -> dict[str, str]:
+    """How mirror images were paired, where they are so only to the precision of the data."""
+    data = problem.data
+    if problem.network.layers != 2 or problem.network.bias or not data.mirror_defect:
+        return {}
+    return {"mirror_images": f"samples are paired with their mirror images{data.precision.excuse(data.mirror_defect)}"}

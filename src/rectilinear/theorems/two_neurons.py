@@ -48,8 +48,8 @@ class NearSamples:
     def of(cls, problem: Problem, direction: Array) -> NearSamples:
         data = problem.data
         pairs, alone = data.mirror_pairs
-        x, weight = (data.x, 1.0) if alone.size else (data.x[pairs[:, 0]], 2.0)
-        cosines = np.abs(x @ direction) / np.sqrt(np.sum(x * x, axis=1))
+        kept, weight = (np.arange(data.samples), 1.0) if alone.size else (pairs[:, 0], 2.0)
+        x, cosines = data.x[kept], np.abs(data.units[kept] @ direction)
         order = np.argsort(cosines)
         return cls(x[order], cosines[order], weight / data.samples, direction)
 

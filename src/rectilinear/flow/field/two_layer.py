@@ -150,7 +150,7 @@ def _at_zero(problem: Problem, labels: Array, mirror_labels: Array, mirrored: Ma
     loss, f = problem.loss, np.zeros_like(problem.y)
     pull = 0.5 * (1.0 + problem.network.alpha) * (loss.pull(problem.y, f) @ problem.x) / len(f)
     own, opposite = (loss.pull(y, np.zeros_like(y)) for y in (labels, mirror_labels))
+    rounding = problem.data.precision.tolerance * np.abs(own).max()
+    odd = bool(mirrored.all() and np.all(np.abs(own + opposite) <= rounding))
     longest = float(np.linalg.norm(problem.x, axis=1).max())
-    return aligned_neurons.Zero(
-        float(loss.value(problem.y, f).mean()), pull, longest, bool(mirrored.all() and np.all(own == -opposite))
-    )
+    return aligned_neurons.Zero(float(loss.value(problem.y, f).mean()), pull, longest, odd)
