@@ -17,6 +17,7 @@ from .dataset import Dataset
 from .diagnose import Diagnosis, diagnose
 from .errors import FileError, FlowError, HypothesisError, InputError, RectilinearError
 from .events import Events, Kind
+from .explore import explore
 from .flow import descend, resume, simulate
 from .linearity import Estimate, Linearity, linearity
 from .long_trajectory import LongTrajectory
@@ -58,6 +59,7 @@ __all__ = [
     "datasets",
     "descend",
     "diagnose",
+    "explore",
     "from_torch",
     "linearity",
     "load",

@@ -1,4 +1,4 @@
-"""The command line: `rectilinear diagnose | predict | simulate | descend | datasets | reproduce | study | sweep | compile`.
+"""The command line: `rectilinear diagnose | predict | simulate | descend | datasets | reproduce | study | sweep | explore | compile`.
 
 Exit codes: 0 the run ended as asked, 1 it could not go on (it chatters, is stuck or diverged) or a claim got another verdict than the
 recorded one, 2 something cannot be used as it is, 130 it was interrupted. A run that ends early is printed, saved and drawn
@@ -8,7 +8,7 @@ like any other.
 from __future__ import annotations
 
 from ..progress import ProgressBar
-from . import claims, compilation, diagnosis, listings, runs, studies, sweep  # each adds its commands to `main`
+from . import claims, compilation, diagnosis, explore, listings, runs, studies, sweep  # each adds its commands to `main`
 from .group import main
 
-__all__ = ["ProgressBar", "claims", "compilation", "diagnosis", "listings", "main", "runs", "studies", "sweep"]
+__all__ = ["ProgressBar", "claims", "compilation", "diagnosis", "explore", "listings", "main", "runs", "studies", "sweep"]
