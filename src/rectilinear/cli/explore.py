@@ -23,8 +23,9 @@ WIDTH, SCALE = 20, 1e-3
 @main.command("explore")
 @click.argument("source", metavar="[DATA]", required=False)
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="An option of the named data set; repeatable.")
-@click.option("--target", help="The label column of a .csv file, by name or position; the last one by default.")
-@click.option("--port", type=int, default=0, help="The port to listen on; 0 is any that is free.")
+@click.option("--target", help="The label column of a file, by name or position; the last one by default.")
+@click.option("--drop", multiple=True, help="A column of the file to leave out, by name or position; repeatable.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port to listen on; 0 is any that is free.")
 @click.option("--host", default="127.0.0.1", help="The address to listen on.")
 @click.option("--expose", is_flag=True, help="Allow a --host that other machines can reach.")
 @click.option("--no-browser", is_flag=True, help="Print the address and open nothing.")
@@ -35,22 +36,23 @@ def explore_command(
     source: str | None,
     settings: tuple[str, ...],
     target: str | None,
+    drop: tuple[str, ...],
     port: int,
     host: str,
     expose: bool,
     no_browser: bool,
     export: Path | None,
 ) -> None:
-    """Drag a point, see the exact training run: DATA (a named data set, or a .csv or .npz file) or Figure 2 in the browser."""
-    state = None if source is None else _state(source, settings, target)
+    """Drag a point, see the exact training run: DATA (a named data set or a file) or Figure 2 in the browser."""
+    state = None if source is None else _state(source, settings, target, drop)
     if export is not None:
         _export(state, export)
         return
     _serve(state, host, port, expose, no_browser)
 
 
-def _state(source: str, settings: tuple[str, ...], target: str | None) -> State:
-    data = dataset_from(source, settings, target)
+def _state(source: str, settings: tuple[str, ...], target: str | None, drop: tuple[str, ...]) -> State:
+    data = dataset_from(source, settings, target, drop)
     network = Network(data.inputs, (WIDTH,))
     return state_of(Problem(data, network, network.init(SCALE, 0)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,18 @@ def presets() -> tuple[State, ...]:
 
 
 STUCK_SEED = 3
+
+
+def small_runs() -> tuple[State, ...]:
+    """Quick runs that need every compiled part: kinks, far times, several layers, each theory."""
+    shapes: dict[str, dict[str, Any]] = {
+        "Six points (Figure 2)": {},
+        "Even data (δ = 0)": {},
+        "XOR": {},
+        "To t = 10^1,000,000": {},
+        "A deep network": {"width": 3, "until": 3.0},
+    }
+    return tuple(replace(state, **shapes[state.name]) for state in presets() if state.name in shapes)
 
 
 def _state(name: str, data: Dataset, note: str, **settings: Any) -> State:

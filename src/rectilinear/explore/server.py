@@ -51,7 +51,7 @@ def listen(host: str, port: int, exposed: bool) -> socket.socket:
     family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
     try:
         return socket.create_server((str(address), port), family=family)
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         raise InputError(f"--port {port} of {host} cannot be used ({error}); choose another, or 0 for any.") from error
 
 
@@ -122,7 +122,9 @@ class Server:
                     worker.forget(connection)
 
     async def deliver(self, client: object, document: Document) -> None:
-        """To the page that asked, or to all of them."""
+        """To the page that asked, or to all of them; theory alone is not ready."""
+        if document["kind"] == "ready" and not self.workers[0].ready:
+            return
         for connection in [known for known in self.clients if client is None or known is client]:
             with suppress(ConnectionClosed):
                 await _send(connection, document)

@@ -13,16 +13,16 @@ from multiprocessing.connection import Connection
 from time import monotonic
 from typing import Any
 
+from ..crew.processes import ONE_THREAD
 from .documents import LONGEST, Document, Progress
 from .messages import Request, answer_run, answer_theory, refusal
-from .presets import presets
+from .presets import small_runs
 
 STOP = "stop"
 READY = "ready"
 PATIENCE = 5.0  # seconds beyond its budget, or after it was told to stop, that a process may still take
-GOES = 8  # at compiling what a run needs
+GOES = 10  # at compiling what a run needs
 LOOK_EVERY = 0.1  # seconds between two looks at the deadline
-THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 Answer = Callable[[Request, Progress], Document]
 Deliver = Callable[[Hashable, Document], Awaitable[None]]
@@ -112,8 +112,8 @@ class Worker:
         context = multiprocessing.get_context("spawn")  # a fork would copy locks of threads that do not exist in it
         self._connection, theirs = context.Pipe()
         self._process = context.Process(target=_work, args=(self.answer, theirs), daemon=True)
-        for name in THREADS:
-            os.environ.setdefault(name, "1")  # small problems: more threads would only wait for each other
+        for name, one in ONE_THREAD.items():
+            os.environ.setdefault(name, one)  # small problems: more threads would only wait for each other
         self._process.start()
         theirs.close()
 
@@ -159,8 +159,8 @@ def _answer(answer: Answer, request: Request, progress: Progress) -> Document | 
 
 
 def _compile(answer: Answer) -> None:
-    """Run what the page offers, so that no later run waits for a compiler; budgets count compiling, so it takes several goes."""
-    for state in presets():
+    """Run small problems of every kind, so that no later run waits for a compiler; budgets count compiling, hence the goes."""
+    for state in small_runs():
         for _ in range(GOES):
             if answer(Request(0, state, final=False), lambda fraction, note: None).get("status") != "OUT_OF_SECONDS":
                 break

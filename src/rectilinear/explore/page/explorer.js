@@ -9,6 +9,7 @@ import { fromAddress, heldAt, readRun, toAddress } from "./state.js";
 import { createTour } from "./tour.js";
 
 const PATIENCE = 300; // milliseconds after which a drag no longer waits for the run before
+const RESTING = 400; // milliseconds after the last change when the run is made exact
 const PLAYING = 7000; // milliseconds from the first frame to the last
 
 function render({ model, el }) {
@@ -66,7 +67,7 @@ function render({ model, el }) {
     const slider = explained(h("input", { type: "range", min: 0, max: 1, step: 1, value: 0, "aria-label": "Time", oninput: () => { stop(); moveTo(Number(slider.value)); } }), "The moment that is shown, at equal ratios of time.");
     const play = explained(h("button", { type: "button", class: "strong play", "aria-label": "Play", onclick: () => (playing ? stop() : start()) }, icon("play")), "Play the run from here; space does the same.");
     const rewind = explained(h("button", { type: "button", "aria-label": "Rewind", onclick: () => { stop(); moveTo(0); } }, icon("rewind")), "Back to the start, which stays the same; the seed is a control of its own.");
-    const reading = h("output", { class: "moment" });
+    const reading = h("span", { class: "moment" });
     let playing = null;
 
     function start() {
@@ -140,6 +141,8 @@ function render({ model, el }) {
     if (view.welcome.presets.every((preset) => JSON.stringify(preset.points) !== JSON.stringify(state.points) || preset.name !== state.name)) view.state = { ...state, note: state.name === "My data" ? state.note : "" };
     showState();
     ask(final);
+    clearTimeout(traffic.settling);
+    if (!final) traffic.settling = setTimeout(() => ask(true), RESTING);
   }
 
   function showState() {
