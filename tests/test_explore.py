@@ -34,9 +34,16 @@ from rectilinear.explore.messages import (
 from rectilinear.explore.page import DOCUMENTS, filled, module, replay_page, replay_template
 from rectilinear.explore.presets import presets
 from rectilinear.explore.state import DEEPEST, LONGEST_TEXT, MOST_POINTS, WIDEST, State, in_the_plane, read_state, state_of
+from rectilinear.explore.warm import warm_up
 
 QUICK = State(points=((1.0, 0.0, 1.0), (-1.0, 0.1, -1.0)), width=4, until=30.0)
 POINT = [[1.0, 0.0, 1.0]]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled() -> None:
+    """Budgets count compiling."""
+    warm_up()
 
 
 def numbers(text: str, *shape: int) -> np.ndarray:
@@ -346,7 +353,7 @@ def test_export_writes_one_page(tmp_path: Any) -> None:
         (["--host", "0.0.0.0", "--expose"], "--host must be one address that pages can name, found 0.0.0.0"),
         (["--host", "192.0.2.1"], "--host 192.0.2.1 lets other machines in; add --expose if that is meant."),
         (["--port", "99999"], "99999 is not in the range 0<=x<=65535."),
-        (["nowhere.txt"], "the data must be a file ("),
+        (["nowhere"], "the data must be a file ("),
     ],
 )
 def test_the_command_refuses_with_a_sentence(arguments: list[str], said: str) -> None:

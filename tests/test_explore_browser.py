@@ -33,9 +33,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-WAIT = int(
-    os.environ.get("W", "300000")
-)  # milliseconds within which anything happens on the busiest machine, compiling included
+WAIT = 300_000  # milliseconds within which anything happens on the busiest machine, compiling included
 QUICK = State(points=((1.0, 0.0, 1.0), (-1.0, 0.1, -1.0)), width=4, until=30.0, name="quick")
 
 

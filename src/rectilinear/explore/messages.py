@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,9 @@ class Request:
     number: int
     state: State
     final: bool = True
+
+
+Answer = Callable[[Request, Progress | None], Document]
 
 
 def read_message(text: str | bytes) -> Mapping[str, Any]:
@@ -90,7 +93,7 @@ def refusal(number: int | None, sentence: str) -> Document:
     return {"kind": "error", "id": number, "text": sentence}
 
 
-def _answered(request: Request, make: Any) -> Document:
+def _answered(request: Request, make: Callable[[], Document]) -> Document:
     try:
         return {**make(), "id": request.number}
     except (RectilinearError, ArithmeticError, MemoryError) as error:

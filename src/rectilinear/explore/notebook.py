@@ -11,6 +11,7 @@ from ..problem import Problem
 from .messages import answer_run, answer_theory, checked, read_request, refusal, welcome
 from .page import module, replay_page, replay_template, style
 from .state import State, state_of
+from .warm import warm_up
 
 HEIGHT = 900  # pixels of a replay
 
@@ -62,6 +63,8 @@ def answer(message: object, state: State) -> list[dict[str, Any]]:
 
 def _widget(state: State) -> Any:
     import anywidget
+
+    warm_up()
 
     class Explorer(anywidget.AnyWidget):  # type: ignore[misc]
         _esm, _css = module(), style()

@@ -11,6 +11,7 @@ from importlib.resources import files
 from .documents import Document, run_document, theory_document
 from .messages import welcome
 from .state import State
+from .warm import warm_up
 
 PARTS = ("marks", "state", "plane", "curve", "panels", "paste", "tour", "keep", "explorer")  # of the one ES module, in order
 DOCUMENTS = "/*documents*/null"  # where a replaying page holds its runs
@@ -46,6 +47,7 @@ def replay_template() -> str:
 
 def replay_page(states: Sequence[State]) -> str:
     """One self-contained page that replays the exact runs of these states."""
+    warm_up()
     documents = [document for state in states for document in (run_document(state), theory_document(state))]
     return filled(documents, states)
 

@@ -15,16 +15,14 @@ from typing import Any
 
 from ..crew.processes import ONE_THREAD
 from .documents import LONGEST, Document, Progress
-from .messages import Request, answer_run, answer_theory, refusal
-from .presets import small_runs
+from .messages import Answer, Request, answer_run, answer_theory, refusal
+from .warm import warm_up
 
 STOP = "stop"
 READY = "ready"
 PATIENCE = 5.0  # seconds beyond its budget, or after it was told to stop, that a process may still take
-GOES = 10  # at compiling what a run needs
 LOOK_EVERY = 0.1  # seconds between two looks at the deadline
 
-Answer = Callable[[Request, Progress], Document]
 Deliver = Callable[[Hashable, Document], Awaitable[None]]
 
 
@@ -142,7 +140,7 @@ def _work(answer: Answer, connection: Connection) -> None:
             raise KeyboardInterrupt
 
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
-        _compile(answer)
+        warm_up(answer)
         connection.send(READY)
         while True:
             request = connection.recv()
@@ -156,14 +154,6 @@ def _answer(answer: Answer, request: Request, progress: Progress) -> Document | 
     except KeyboardInterrupt:
         return STOP
     return STOP if document.get("status") == "INTERRUPTED" else document
-
-
-def _compile(answer: Answer) -> None:
-    """Run small problems of every kind, so that no later run waits for a compiler; budgets count compiling, hence the goes."""
-    for state in small_runs():
-        for _ in range(GOES):
-            if answer(Request(0, state, final=False), lambda fraction, note: None).get("status") != "OUT_OF_SECONDS":
-                break
 
 
 def workers(deliver: Deliver) -> tuple[Worker, Worker]:
