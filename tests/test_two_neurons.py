@@ -38,13 +38,15 @@ def test_the_idealised_theory_is_far_worse():
     assert ideal.neglected.max() > 1e-2
 
 
-def test_error_falls_in_proportion_to_the_scale_of_the_start():
+@pytest.mark.parametrize("loss", ["square", "logistic"])
+def test_error_falls_with_the_square_of_the_scale_of_the_start(loss):
+    """To first order a group's neurons act as the one that stands for it."""
     errors = []
-    for scale in (1e-3, 1e-4, 1e-5):
-        problem = random_problem("logistic", scale=scale, width=10)
-        run = rl.simulate(problem, 3.0 * TIMES, method="smooth", rtol=1e-10)
+    for scale in (1e-2, 1e-3):
+        problem = random_problem(loss, scale=scale, width=10)
+        run = rl.simulate(problem, 3.0 * TIMES, rtol=1e-10)
         errors.append(np.abs(predict(problem, 3.0 * TIMES, theorem="two_neurons").loss - run.loss).max())
-    assert errors[0] > 5 * errors[1] > 25 * errors[2]
+    assert errors[0] > 50 * errors[1]
 
 
 def test_full_weights_are_shares_of_the_two_neurons():

@@ -29,6 +29,7 @@ class Prediction(Trajectory):
     function only. `predicted_map` (t, d) is the linear map of the function; where the map diverges its row is nan and
     `direction` (d,) is the limit of its direction. `neglected` (t,) is the rms over the data of the even part that an
     idealised theory leaves out; `error_bound` (t,) a proven bound on the distance |W - predicted W| over all layers.
+    `loss_error` (t,) is the stated error of `loss`: no run of the flow was found farther from it; None for forced predictions.
     """
 
     theorem: str = ""
@@ -39,6 +40,7 @@ class Prediction(Trajectory):
     direction: Array | None = None
     neglected: Array | None = None
     error_bound: Array | None = None
+    loss_error: Array | None = None
     small: SmallNetwork | None = None
 
     def __post_init__(self) -> None:
@@ -98,6 +100,8 @@ class Prediction(Trajectory):
             )
         if self.neglected is not None:
             rows.append(("neglected", f"even part, rms up to {np.max(self.neglected):.2g}"))
+        if self.loss_error is not None:
+            rows.append(("error", f"loss within {np.max(self.loss_error):.2g} of the truth"))
         if self.error_bound is not None:
             rows.append(("bound", f"weights within {np.max(self.error_bound):.2g} of the truth"))
         return rows
@@ -110,8 +114,8 @@ class Prediction(Trajectory):
             variables["direction"] = ("input", self.direction)
         for name in ("measured", "threshold") if self.findings else ():  # as JSON has no infinity
             variables[f"finding_{name}"] = ("finding", [getattr(finding, name) for finding in self.findings])
-        for name, values in (("neglected", self.neglected), ("error_bound", self.error_bound)):
-            if values is not None:
+        for name in ("neglected", "error_bound", "loss_error"):
+            if (values := getattr(self, name)) is not None:
                 variables[name] = ("time", values)
         if self.small is not None:
             variables["small_first"] = (("time", "small_neuron", "input"), self.small.first)
@@ -149,5 +153,6 @@ class Prediction(Trajectory):
             "direction": stored("direction"),
             "neglected": stored("neglected"),
             "error_bound": stored("error_bound"),
+            "loss_error": stored("loss_error"),
             "small": small,
         }

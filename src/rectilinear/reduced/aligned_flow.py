@@ -21,6 +21,7 @@ from ..problem import Problem
 from .alignment import nearest_aligned
 from .integrate import integrate
 
+BALANCED = 1e-12  # of two variables one may be this share of the other by rounding; it is then taken as zero
 MAX_EXPONENT = 100.0  # a trial step may overshoot far beyond any minimum; this keeps it finite until it is rejected
 
 
@@ -65,6 +66,8 @@ def linear_pull(problem: Problem) -> Callable[[Array], Array]:
 
 def aligned_flow(problem: Problem, start: AlignedStart, times: Array) -> Array:
     """z(t) at finite times, (t, d + 1)."""
+    if problem.data.inputs == 1:
+        return _one_input_flow(problem, start, times)
     c = problem.network.mean_slope
     decay = problem.l2 / c
     pull = linear_pull(problem)
@@ -85,3 +88,23 @@ def aligned_flow(problem: Problem, start: AlignedStart, times: Array) -> Array:
     state = np.append(start.z / norm, np.log(norm))
     path = integrate(velocity, state, c * times)
     return np.asarray(path[:, :-1] * np.exp(path[:, -1:]))
+
+
+def _one_input_flow(problem: Problem, start: AlignedStart, times: Array) -> Array:
+    """The same for one input, (t, 2): u = (z_p + z_q)/sqrt 2 grows by e^G, v = (z_p - z_q)/sqrt 2 falls by e^{-G}, G' = g.
+
+    So a start with u = 0 falls into the saddle z = 0 for good, where rounding in other variables would find a way out.
+    """
+    c = problem.network.mean_slope
+    decay, pull = problem.l2 / c, linear_pull(problem)
+    u, v = float(start.z.sum()) / np.sqrt(2.0), float(start.z[0] - start.z[1]) / np.sqrt(2.0)
+    u, v = (part if abs(part) > BALANCED * np.hypot(u, v) else 0.0 for part in (u, v))
+
+    def velocity(time: float, gained: Array) -> Array:
+        growth = np.exp(np.clip(2.0 * gained, -MAX_EXPONENT, MAX_EXPONENT))
+        return pull((u * u * growth - v * v / growth) * np.exp(-2.0 * decay * time) / 2.0)
+
+    gained = integrate(velocity, np.zeros(1), c * times)
+    shrunk = np.exp(-decay * c * times)[:, None]
+    up, down = u * np.exp(gained) * shrunk, v * np.exp(-gained) * shrunk
+    return np.concatenate([up + down, up - down], axis=1) / np.sqrt(2.0)

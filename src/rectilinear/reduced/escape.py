@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from scipy.integrate import solve_ivp
 from scipy.optimize import nnls
 
 from ..arrays import Array
-from ..errors import FlowError
 from ..problem import Problem
+from .integrate import integrate, integrate_until
 from .rise import Rise
 from .subnetworks import SubNetworks
 
-RTOL, ATOL = 1e-9, 1e-9  # of ln A
+TOLERANCE = 1e-9  # of ln A
 LONGEST = 1e6  # of the escape, in units of the fastest escape time; what takes longer counts as never
 
 
@@ -40,30 +38,22 @@ class Escape:
         """A (t, k) at rising finite times > 0 after the plateau's beginning."""
         if not len(self.log_start) or not times.size:
             return np.empty((len(times), len(self.log_start)))
-        return np.asarray(np.exp(self._run((0.0, float(times[-1])), t_eval=times).y.T))
+        return np.exp(integrate(self._velocity, self.log_start, times, tolerance=TOLERANCE))
 
     def time_to(self, target: float) -> float:
         """When the loss falls below `target`; infinity if the best non-negative sizes, to which A tends, stay above it."""
         if not len(self.log_start) or self.loss(nnls(self.features, self.goal)[0]) >= target:
             return np.inf
 
-        def above(_: float, log_sizes: Array) -> float:
+        def above(log_sizes: Array) -> float:
             return self.loss(np.exp(log_sizes)) - target
 
-        above.terminal = True  # type: ignore[attr-defined]
         rates = self.features.T @ self.goal / len(self.goal)
-        run = self._run((0.0, LONGEST / float(rates.max())), events=above)
-        return float(run.t[-1]) if run.t_events[0].size else np.inf
+        return integrate_until(self._velocity, self.log_start, above, LONGEST / float(rates.max()), TOLERANCE)[0]
 
-    def _run(self, span: tuple[float, float], **options: Any) -> Any:
-        def field(_: float, log_sizes: Array) -> Array:
-            left = self.goal - self.features @ np.exp(log_sizes)
-            return np.asarray(2 * left @ self.features / len(left))
-
-        run = solve_ivp(field, span, self.log_start, method="LSODA", rtol=RTOL, atol=ATOL, **options)
-        if not run.success:
-            raise FlowError(f"the escape from the plateau must be integrable, but it stopped: {run.message}")
-        return run
+    def _velocity(self, _: float, log_sizes: Array) -> Array:
+        left = self.goal - self.features @ np.exp(log_sizes)
+        return np.asarray(2 * left @ self.features / len(left))
 
 
 def survivor_features(problem: Problem, survivors: SubNetworks) -> Array:

@@ -11,21 +11,19 @@ margins have closed forms.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.integrate import solve_ivp
 from scipy.special import logsumexp
 
 from ..arrays import Array, Mask
 from ..dataset import Dataset
-from ..errors import FlowError
 from ..problem import Problem
+from .integrate import integrate, integrate_until
 from .small_network import SmallNetwork
 from .small_neurons import Settled, settle_all
 
-RTOL, ATOL = 1e-10, 1e-12  # of eta and q, both of order one however small the weights
 CONVERGED = 1e-12  # pulls below this share of the largest label end the flow to t = infinity
 LONGEST = 1e6  # of the flow to t = infinity, in units of the slowest early growth time
 
@@ -108,33 +106,21 @@ def flow_of(subnetworks: SubNetworks, problem: Problem, times: Array) -> SmallNe
         along = np.sum(directions * g, axis=1)
         return np.concatenate([2 * along, (g - directions * along[:, None]).ravel()])
 
-    def unfitted(_: float, state: Array) -> float:
+    def unfitted(state: Array) -> float:
         return float(np.abs(pull(state)[covered]).max(initial=0.0) - CONVERGED * np.abs(y).max())
 
     covered = subnetworks.active.any(axis=0)
-    unfitted.terminal = True  # type: ignore[attr-defined]
     state = np.concatenate([subnetworks.log_sizes, subnetworks.directions.ravel()])
     states = np.repeat(state[None, :], len(times), axis=0)
     finite = np.isfinite(times)
     if finite.any():
-        states[finite] = _integrate(field, state, times[finite])
+        states[finite] = integrate(field, state, times[finite])
     if not finite.all():
         longest = LONGEST / subnetworks.rates.min(initial=np.inf)
-        run = solve_ivp(field, (0.0, longest), state, "LSODA", events=unfitted, rtol=RTOL, atol=ATOL)
-        states[-1] = run.y[:, -1] if loss.name == "square" else np.nan
+        states[-1] = integrate_until(field, state, unfitted, longest)[1] if loss.name == "square" else np.nan
     directions = states[:, count:].reshape(len(times), count, inputs)
     directions /= np.linalg.norm(directions, axis=2, keepdims=True)
     return small_network(subnetworks, np.exp(states[:, :count]), directions)
-
-
-def _integrate(field: Callable[[float, Array], Array], state: Array, times: Array) -> Array:
-    """The states (t, state) at finite times."""
-    if times[-1] == 0:
-        return state[None, :]
-    run = solve_ivp(field, (0.0, times[-1]), state, "DOP853", t_eval=times, rtol=RTOL, atol=ATOL)
-    if not run.success:
-        raise FlowError(f"the sub-networks must reach t = {times[-1]:g}, but they stopped: {run.message}")
-    return np.asarray(run.y.T)
 
 
 def small_network(subnetworks: SubNetworks, sizes: Array, directions: Array) -> SmallNetwork:

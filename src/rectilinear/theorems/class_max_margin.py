@@ -33,6 +33,7 @@ from ..conditions import (
 from ..problem import Problem
 from ..reduced.class_limit import class_limit
 from ..reduced.subnetworks import early_subnetworks, flow_of
+from .stated_error import first_order_error
 from .theorem import Solution, Theorem
 
 
@@ -68,6 +69,7 @@ def solve(problem: Problem, times: Array) -> Solution:
             first=np.pad(small.first, beyond, constant_values=np.nan),
             second=np.pad(small.second, beyond, constant_values=np.nan),
         ),
+        loss_error=first_order_error(problem, times),
         statistics={
             "sub-networks": len(groups),
             "certificate": max(limit.positive.kkt_residual, limit.negative.kkt_residual),

@@ -14,19 +14,20 @@ from __future__ import annotations
 from itertools import accumulate
 
 import numpy as np
-from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 from ..arrays import Array
 from ..conditions import Finding, deep_aligned_start, even_inputs, every_layer_trains, odd_target
 from ..dataset import Dataset
-from ..errors import FlowError, HypothesisError
+from ..errors import HypothesisError
 from ..network import Weights
 from ..problem import Problem
+from ..reduced.aligned_flow import linear_pull
 from ..reduced.deep_structure import DeepStructure, blocks, deep_structure
+from ..reduced.integrate import integrate
+from .stated_error import computed_error
 from .theorem import WITHIN_WINDOW, Solution, Theorem
 
-RTOL, ATOL = 1e-12, 1e-13  # of ln v and r; both are of order one however small the weights
 NULL_INPUTS = 1e-12  # eigenvalues of Sigma below this share of the largest are taken as zero
 
 
@@ -37,7 +38,7 @@ def structured_velocity(problem: Problem, structure: DeepStructure) -> Weights:
     """
     layers = len(structure.norms)
     gain, u = blocks(layers, structure.alpha).gain, structure.u
-    g = _mean_pull(problem, gain * u**layers * structure.r)
+    g = linear_pull(problem)(gain * u**layers * structure.r)
     speed = gain * u ** (layers - 2) * float(structure.r @ g)
     first = gain * u ** (layers - 1) * np.outer(structure.hidden[0], g)
     return (first, *(speed * layer for layer in problem.weights[1:]))
@@ -59,35 +60,23 @@ def masked_velocity(data: Dataset, weights: Weights) -> Weights:
     return tuple(velocities)
 
 
-def _mean_pull(problem: Problem, linear_map: Array) -> Array:
-    """g = <-l'(y, w . x) x> for the linear function w, (d,)."""
-    data = problem.data
-    if problem.loss.name == "square":
-        return np.asarray(data.correlation - data.covariance @ linear_map)
-    return np.asarray(problem.loss.pull(data.y, data.x @ linear_map) @ data.x / data.samples)
-
-
 def _norms_and_directions(problem: Problem, start: DeepStructure, times: Array) -> tuple[Array, Array]:
     """ln v (t,) and r (t, d) at finite times: (ln v)' = v^{L-2} r . g - decay, r' = v^{L-2} (g - r (r . g))."""
     layers = len(start.norms)
     gain = blocks(layers, start.alpha).gain
     decay = problem.l2 / gain ** (2 / layers)
+    pull = linear_pull(problem)
 
     def field(_: float, state: Array) -> Array:
         log_v, r = state[0], state[1:]
-        g = np.exp((layers - 2) * log_v) * _mean_pull(problem, np.exp(layers * log_v) * r)
+        g = np.exp((layers - 2) * log_v) * pull(np.exp(layers * log_v) * r)
         along = r @ g
         return np.append(along - decay, g - r * along)
 
     state = np.append(np.log(start.u) + np.log(gain) / layers, start.r)
     instants = times * gain ** (2 / layers)
-    if instants[-1] == 0:
-        return state[:1], start.r[None, :]
-    run = solve_ivp(field, (0.0, instants[-1]), state, method="DOP853", t_eval=instants, rtol=RTOL, atol=ATOL)
-    if not run.success:
-        raise FlowError(f"the reduced deep flow must reach t = {times[-1]:g}, but it stopped: {run.message}")
-    directions = run.y[1:].T
-    return run.y[0], directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    path = integrate(field, state, instants)
+    return path[:, 0], path[:, 1:] / np.linalg.norm(path[:, 1:], axis=1, keepdims=True)
 
 
 def _limit(problem: Problem, start: DeepStructure) -> tuple[float, Array]:
@@ -127,7 +116,7 @@ def _solve(problem: Problem, times: Array) -> Solution:
     weights = (u[:, None, None] * start.hidden[0][None, :, None] * r[:, None, :], *later)
     outputs = linear_map @ problem.data.x.T
     loss = np.mean(problem.loss.value(problem.data.y, outputs), axis=1)
-    return Solution(loss=loss, linear_map=linear_map, weights=weights)
+    return Solution(loss=loss, linear_map=linear_map, loss_error=computed_error(problem, times), weights=weights)
 
 
 def _hypotheses(problem: Problem) -> list[Finding]:

@@ -22,9 +22,11 @@ from ..conditions import Finding, lipschitz_loss, no_decay
 from ..network import Weights
 from ..problem import Problem
 from ..reduced.aligned_flow import linear_pull
+from .stated_error import first_loss
 from .symmetric_data import CONDITION_THREE_BREAKS, condition_three
 from .theorem import WITHIN_WINDOW, Solution, Theorem
 
+ROUNDING = 1e-14  # of the loss itself, relative
 LIPSCHITZ = {"square": 1.0, "logistic": 0.25}  # of the pull as a function of the output
 
 
@@ -85,6 +87,18 @@ def early_weights(problem: Problem, times: Array) -> tuple[Array, Array]:
     return (up + down)[:, :, None] * bb + across, (up - down)[:, None, :]
 
 
+def loss_error(problem: Problem, times: Array) -> Array:
+    """A bound on |L(W(t)) - L(Eq. 23)|, (t,): the outputs differ by |x| e (2 u + e) at most, with e the bound on the weights and
+    u = u0 e^{kappa t} that on a layer, and l is Lipschitz between them."""
+    e, u = error_bound(problem, times), norm_bound(problem, times)
+    off = e * (2.0 * u + e)
+    lengths = np.linalg.norm(problem.data.x, axis=1)
+    if problem.loss.name == "logistic":
+        return np.asarray(off * lengths.mean())
+    outputs = u**2 + off  # over |x|, of either network
+    return np.asarray(off * (np.mean(lengths * np.abs(problem.y)) + outputs * np.mean(lengths**2)))
+
+
 def hypotheses(problem: Problem) -> list[Finding]:
     return [*condition_three(problem), lipschitz_loss(problem), no_decay(problem)]
 
@@ -93,7 +107,12 @@ def solve(problem: Problem, times: Array) -> Solution:
     """Eq. 23 with its error bound; the loss is that of the predicted weights."""
     weights = early_weights(problem, times)
     loss = [problem.data_loss(_at(weights, k)) for k in range(len(times))]
-    return Solution(loss=np.array(loss), weights=weights, error_bound=error_bound(problem, times))
+    return Solution(
+        loss=np.array(loss),
+        weights=weights,
+        error_bound=error_bound(problem, times),
+        loss_error=loss_error(problem, times) + ROUNDING * first_loss(problem),
+    )
 
 
 def _at(weights: tuple[Array, ...], k: int) -> Weights:

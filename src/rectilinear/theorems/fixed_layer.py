@@ -25,6 +25,7 @@ from ..arrays import Array
 from ..conditions import Finding, falling_loss, first_layer_only, no_decay, orthogonal_inputs
 from ..losses import Loss
 from ..problem import Problem
+from .stated_error import computed_error
 from .theorem import Solution, Theorem
 
 
@@ -138,7 +139,8 @@ def solve(problem: Problem, times: Array) -> Solution:
     for k in np.flatnonzero(np.isfinite(times)):
         moved = [clock.heights_at(run[0][k]) - clock.heights for clock, run in zip(clocks, runs, strict=True)]
         first[k] = problem.weights[0] + np.stack(moved, axis=1) @ directions
-    return Solution(loss=loss, weights=(first, np.repeat(problem.weights[1][None], len(times), axis=0)))
+    second = np.repeat(problem.weights[1][None], len(times), axis=0)
+    return Solution(loss=loss, loss_error=computed_error(problem, times), weights=(first, second))
 
 
 def hypotheses(problem: Problem) -> list[Finding]:

@@ -29,6 +29,7 @@ from ..losses import Loss
 from ..problem import Problem
 from ..reduced.aligned_flow import AlignedStart, aligned_flow, aligned_start, linear_pull
 from ..reduced.max_margin import max_margin
+from .stated_error import computed_error
 from .theorem import WITHIN_WINDOW, Solution, Theorem, limit_only
 
 NULL_VALUE = 1e-12  # eigenvalues of Sigma below this fraction of the largest are directions that no sample has
@@ -200,6 +201,7 @@ def solve(problem: Problem, times: Array) -> Solution:
         loss=np.full(len(times), limit.loss),
         linear_map=np.tile(limit.w, (len(times), 1)),
         direction=limit.direction,
+        loss_error=computed_error(problem, times),
         statistics={"certificate": limit.certificate},
     )
 

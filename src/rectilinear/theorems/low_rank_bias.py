@@ -19,6 +19,7 @@ from ..conditions import Finding, both_classes, falling_loss, first_layer_only, 
 from ..problem import Problem
 from ..reduced.frozen_limit import class_pattern, frozen_limit
 from ..reduced.stable_rank import stable_rank_of
+from .stated_error import computed_error
 from .theorem import WITHIN_WINDOW, Solution, Theorem, limit_only
 
 
@@ -45,7 +46,7 @@ def solve(problem: Problem, times: Array) -> Solution:
             "stable rank of W_-": stable_rank_of(limit.first[~positive]),
             "stable rank of W": stable_rank_of(limit.first),
         }
-    return Solution(loss=np.zeros(len(times)), statistics=statistics)
+    return Solution(loss=np.zeros(len(times)), loss_error=computed_error(problem, times), statistics=statistics)
 
 
 LOW_RANK_BIAS = Theorem(

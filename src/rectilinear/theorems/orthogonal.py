@@ -7,8 +7,9 @@ A, so from very small weights the full class wins and the network is two linear 
 where all samples of a class have the same length l: `class_amplitude` (square) and `class_margin` (logistic).
 
 Of unequal samples the long ones are learned first and may overshoot their labels for a while. A neuron that fell silent there
-lies on the kink and could then wake up: it may or may not, both solve the flow's equations. Here it stays silent; the
-`statistics` of a prediction tell the largest `overshoot` f/y - 1.
+lies on the kink and could then wake up: it may or may not, both solve the flow's equations. So could one whose outgoing weight
+changed its sign after it fell silent. Here they stay silent; the `statistics` of a prediction tell the largest `overshoot`
+f/y - 1, and its stated error counts in those that changed sign.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from ..arrays import Array
 from ..conditions import Finding, growing_loss, no_decay, orthogonal_inputs, relu, small_start, two_layers
 from ..problem import Problem
 from ..reduced.one_margin import logistic_margin, square_margin
-from ..reduced.subnetworks import early_subnetworks, flow_of, predicted_loss
+from ..reduced.subnetworks import SubNetworks, early_subnetworks, flow_of, predicted_loss
+from .stated_error import first_loss, first_order_error
 from .theorem import Solution, Theorem
 
 
@@ -55,7 +57,24 @@ def _solve(problem: Problem, times: Array) -> Solution:
     overshoot = 0.0
     if problem.loss.name == "square":
         overshoot = max(0.0, float(np.max(outputs[:, problem.y != 0] / problem.y[problem.y != 0], initial=0.0)) - 1)
-    return Solution(loss=loss, small=small, statistics={"sub-networks": len(groups), "overshoot": overshoot})
+    return Solution(
+        loss=loss,
+        loss_error=first_order_error(problem, times) + first_loss(problem) * _share_that_may_wake(problem, groups),
+        small=small,
+        statistics={"sub-networks": len(groups), "overshoot": overshoot},
+    )
+
+
+def _share_that_may_wake(problem: Problem, groups: SubNetworks) -> float:
+    """The largest share in a sub-network of neurons that changed their sign after they fell silent at a sample of their later
+    class: they lie on that kink, and may wake up there or not."""
+    if not len(groups):
+        return 0.0
+    own = groups.shares.argmax(axis=1)
+    signs = np.where(groups.shares.any(axis=1), groups.signs[own], 0.0)
+    changed = signs * problem.weights[1][0] < 0
+    fell_silent = (problem.weights[0] @ problem.data.x.T > 0) & ~groups.active[own] & (np.sign(problem.y) == signs[:, None])
+    return float(np.sum(groups.shares[changed & fell_silent.any(axis=1)] ** 2, axis=0).max())
 
 
 def hypotheses(problem: Problem) -> list[Finding]:

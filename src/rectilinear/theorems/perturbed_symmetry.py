@@ -20,9 +20,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import Array
+from ..arrays import Array, Mask
 from ..conditions import (
     Finding,
+    asymmetry,
     broken_symmetry,
     fixed_halves,
     held_survivors,
@@ -39,8 +40,12 @@ from ..reduced.linear_loss import best_linear_map
 from ..reduced.rise import Rise, rise_of
 from ..reduced.small_network import SmallNetwork
 from ..reduced.subnetworks import SubNetworks, flow_of, small_network
+from .stated_error import first_loss
 from .theorem import WITHIN_WINDOW, Solution, Theorem, finite_times
 
+# What a prediction may be off by, measured: the share of a time, and the share of the first loss per asymmetry
+TIMING, HEIGHT = 0.1, 0.5
+LEFT = 1e-6  # share of the first loss by which a network that keeps its halves never differs from the escape
 DROP = 0.1  # share of the plateau's height by which the loss must fall for the plateau to end
 
 
@@ -99,6 +104,29 @@ def _solve(problem: Problem, times: Array) -> Solution:
     if not np.isfinite(times).all():
         raise InputError("times must be finite: perturbed_symmetry does not predict the end of the escape.")
     rise = rise_of(problem)
+    small, loss, left = _course(problem, rise, times)
+    shifted = times[:, None] * (1.0 + TIMING * np.linspace(-1.0, 1.0, 5))
+    instants, index = np.unique(shifted, return_inverse=True)
+    around = _course(problem, rise, instants)[1][index.reshape(shifted.shape)]
+    first = first_loss(problem)
+    measured = np.abs(around - loss[:, None]).max(axis=1) + HEIGHT * asymmetry(problem.data).distance * first
+    # during the rise survivors are shown as large as they are at its end
+    shown = float(np.sqrt(np.mean((survivor_features(problem, rise.survivors) @ np.exp(rise.survivors.log_sizes)) ** 2)))
+    measured[times <= rise.end] += np.sqrt(2.0 * first) * shown + shown**2 / 2.0
+    at_most = np.maximum(loss, first - loss)  # as the true loss is between 0 and the first one
+    return Solution(
+        loss=loss,
+        loss_error=np.where(left, at_most, np.minimum(measured, at_most)),
+        small=small,
+        statistics={"plateau": rise.height, "begins": rise.end, "survivors": int((rise.survivors.shares > 0).sum())},
+    )
+
+
+def _course(problem: Problem, rise: Rise, times: Array) -> tuple[SmallNetwork, Array, Mask]:
+    """The network of groups and survivors at rising finite times, its loss (t,), and whether a group has left its half, (t,).
+
+    Its loss is then no longer the one that the escape descends, and the theory has come to its end.
+    """
     escape = Escape.of(problem, rise)
     rising = times <= rise.end
     sizes = np.repeat(np.exp(escape.log_start)[None, :], len(times), axis=0)
@@ -106,8 +134,9 @@ def _solve(problem: Problem, times: Array) -> Solution:
     small = _joined(problem, rise, times[rising], sizes)
     hidden = problem.network.activation(problem.data.x @ np.swapaxes(small.first, 1, 2))
     loss = np.mean((problem.y - (hidden * small.second).sum(axis=2)) ** 2, axis=1) / 2
-    cost = {"plateau": rise.height, "begins": rise.end, "survivors": int((rise.survivors.shares > 0).sum())}
-    return Solution(loss=loss, small=small, statistics=cost)
+    descended = np.array([escape.loss(row) for row in sizes])
+    apart = ~rising & (np.abs(loss - descended) > LEFT * first_loss(problem))
+    return small, loss, np.logical_or.accumulate(apart)
 
 
 def _joined(problem: Problem, rise: Rise, rising: Array, sizes: Array) -> SmallNetwork:

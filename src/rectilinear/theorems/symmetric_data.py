@@ -21,6 +21,7 @@ from ..reduced.aligned_flow import AlignedStart, aligned_flow, aligned_start, gr
 from ..reduced.linear_loss import linear_loss
 from ..reduced.small_network import SmallNetwork
 from .limit import Limit, limit_state, linear_limit
+from .stated_error import computed_error
 from .theorem import Solution, Theorem
 from .two_neurons import two_neuron_run
 
@@ -62,6 +63,7 @@ def aligned_solution(
         linear_map=maps,
         direction=None if limit is None else limit.direction,
         neglected=neglected,
+        loss_error=computed_error(problem, loss),
         small=_two_halves(states / np.sqrt(problem.network.mean_slope), start.v),
     )
 

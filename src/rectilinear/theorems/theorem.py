@@ -30,6 +30,7 @@ class Solution:
     direction: Array | None = None
     neglected: Array | None = None
     error_bound: Array | None = None
+    loss_error: Array | None = None
     small: SmallNetwork | None = None
     weights: tuple[Array, ...] = ()
     statistics: Mapping[str, Any] = field(default_factory=dict)
@@ -103,6 +104,7 @@ class Theorem:
             direction=solution.direction,
             neglected=solution.neglected,
             error_bound=solution.error_bound,
+            loss_error=solution.loss_error if all(finding.holds for finding in findings) else None,
             small=solution.small,
         )
 

@@ -1,8 +1,12 @@
 """Small random weights on symmetric data: the network trains as one of width two, whatever its width.
 
 During the early phase every neuron h grows into r1_h (bb, 1), bb = beta/|beta| (Theorem 13 of Zhang et al.), and
-proportional neurons act as one for all time. So the neurons with r1_h > 0 merge into one (w, a) = |r1+| (bb, 1), those
-with r1_h < 0 into -|r1-| (bb, 1). The two need not be equal: their difference is the even part that Theorem 5 leaves out.
+proportional neurons act as one for all time. So the neurons with r1_h > 0 merge into one, near |r1+| (bb, 1), those with
+r1_h < 0 into one near -|r1-| (bb, 1). The two need not be equal: their difference is the even part that Theorem 5 leaves out.
+
+Where they start: with the unit shares s_h = |r1_h| / |r1+|, the sum of s_h (w_h, a_h) over a group is the part of its neurons
+that acts on the function to first order; what is left out of each neuron has no such sum, and does not grow. So the error
+of the function is of second order in the starting weights, however wide the network.
 
 With A = a+ w+, B = a- w-, c = (1 + alpha)/2, d = (1 - alpha)/2 the function is f = c (A + B).x + d (|A.x| - |B.x|). For
 the square loss sums over samples collapse under Condition 3 to Sigma and beta, up to the few samples in the wedge S where
@@ -26,6 +30,7 @@ from ..reduced.linear_loss import linear_loss
 from ..reduced.small_network import SmallNetwork
 from ..reduced.two_neuron_kernel import square_velocity, wedge_means
 from .limit import linear_limit
+from .stated_error import second_order_error
 from .theorem import WITHIN_WINDOW, Solution, Theorem
 
 ABSENT = -400.0  # ln of the size of a neuron that does not exist: its square underflows to zero
@@ -62,6 +67,17 @@ class NearSamples:
         a, b = products(states)
         return wedge_means(a, b, self.direction, self.x, self.closeness, self.weight)
 
+    def passing(self, states: Array) -> Array:
+        """The share in <f_even^2>, up to 4 d^2, of one sample while the wedge passes over it, at most, for each state, (t,).
+
+        A sample in the wedge is nearer to both planes than the angle between them: |A.x||B.x| <= |A||B||x|^2 sin^2(A, B).
+        """
+        a, b = products(states)
+        lagrange = np.sum(a * a, axis=1) * np.sum(b * b, axis=1) - np.sum(a * b, axis=1) ** 2  # |A|^2 |B|^2 sin^2
+        sizes = np.sqrt(np.sum(a * a, axis=1) * np.sum(b * b, axis=1))
+        longest = self.weight * float(np.max(np.sum(self.x**2, axis=1), initial=0.0))
+        return np.asarray(longest * np.maximum(lagrange, 0.0) / np.where(sizes > 0, sizes, 1.0))
+
 
 @dataclass(frozen=True, eq=False)
 class TwoNeurons:
@@ -84,9 +100,7 @@ def products(states: Array) -> tuple[Array, Array]:
 def two_neuron_run(problem: Problem, times: Array) -> TwoNeurons:
     """The two-neuron network that small random weights grow into, followed to finite times."""
     r1, direction = growing_part(problem)
-    unit = np.append(direction, 1.0) / np.sqrt(2.0)
-    sizes = [np.log(np.sqrt(2.0) * half) if half else ABSENT for half in halves(r1)]
-    start = np.concatenate([unit, sizes[:1], -unit, sizes[1:]])
+    start = _start(problem, r1, direction)
     if problem.loss.name == "square":
         return _square_run(problem, direction, start, times)
     states = _states(integrate(_sampled_velocity, start, times, (problem,)))
@@ -95,6 +109,24 @@ def two_neuron_run(problem: Problem, times: Array) -> TwoNeurons:
         loss.append(problem.data_loss((first, second)))
         even.append(np.mean(problem.network.even_part((first, second), problem.data.x) ** 2))
     return TwoNeurons(states, np.array(loss), np.array(even))
+
+
+def _start(problem: Problem, r1: Array, direction: Array) -> Array:
+    """(w, a)/size and ln size of the positive, then of the negative neuron: what their groups act as to first order."""
+    neurons = np.column_stack([problem.weights[0], problem.weights[1][0]])
+    start = []
+    for sign, shares in zip((1.0, -1.0), group_shares(r1).T, strict=True):
+        merged = shares @ neurons
+        size = float(np.linalg.norm(merged))
+        unit = merged / size if size else sign * np.append(direction, 1.0) / np.sqrt(2.0)
+        start.append(np.append(unit, np.log(size) if size else ABSENT))
+    return np.concatenate(start)
+
+
+def group_shares(r1: Array) -> Array:
+    """|r1_h| / |r1+-| of every neuron in the group of its sign, (h, 2), zero in the other."""
+    shares = [np.maximum(sign * r1, 0.0) / (half or 1.0) for sign, half in zip((1.0, -1.0), halves(r1), strict=True)]
+    return np.stack(shares, axis=1)
 
 
 def halves(r1: Array) -> tuple[float, float]:
@@ -129,8 +161,9 @@ def _square_run(problem: Problem, direction: Array, start: Array, times: Array) 
     probes = _probe_times(problem, start, float(times[-1]))
     instants = np.union1d(times, probes)
     states = states_at(instants, near.none(), TOLERANCE)
-    probed = near.wedge(states[np.searchsorted(instants, probes)])
-    if 2.0 * d * d * np.abs(probed).max(initial=0.0) > NEGLIGIBLE_WEDGE:
+    probed = states[np.searchsorted(instants, probes)]
+    largest = np.maximum(np.abs(near.wedge(probed)), near.passing(probed)).max(initial=0.0)
+    if 2.0 * d * d * largest > NEGLIGIBLE_WEDGE:
         states = states_at(times, near, KINKED_TOLERANCE)
     else:
         states = states[np.searchsorted(instants, times)]
@@ -171,8 +204,7 @@ def _sampled_velocity(_: float, state: Array, problem: Problem) -> Array:
 
 def two_neuron_network(states: Array, r1: Array) -> SmallNetwork:
     """The two neurons as a network; neuron h of the full one is its share |r1_h|/|r1+-| of the neuron it belongs to."""
-    shares = [np.maximum(sign * r1, 0.0) / (half or 1.0) for sign, half in zip((1.0, -1.0), halves(r1), strict=True)]
-    return SmallNetwork(np.ascontiguousarray(states[:, :, :-1]), states[:, None, :, -1], np.stack(shares, axis=1))
+    return SmallNetwork(np.ascontiguousarray(states[:, :, :-1]), states[:, None, :, -1], group_shares(r1))
 
 
 def hypotheses(problem: Problem) -> list[Finding]:
@@ -203,8 +235,17 @@ def solve(problem: Problem, times: Array) -> Solution:
         loss=loss,
         linear_map=problem.network.mean_slope * np.sum(states[:, :, :-1] * states[:, :, -1:], axis=1),
         direction=None if limit is None else limit.direction,
+        loss_error=second_order_error(problem, times, _slowness(problem)),
         small=two_neuron_network(states, r1),
     )
+
+
+def _slowness(problem: Problem) -> float:
+    """k >= 1: how much weaker the pull <x pull(y, 0)> on a linear map is than the pulls of all samples, not knowing each other."""
+    pulls = problem.loss.pull(problem.y, np.zeros_like(problem.y))
+    pull = float(np.linalg.norm(pulls @ problem.data.x)) / len(pulls)
+    most = float(np.sqrt(np.mean(pulls**2) * np.mean(np.sum(problem.data.x**2, axis=1))))
+    return most / pull if pull else np.inf
 
 
 def _limit_state(problem: Problem, w: Array) -> Array:

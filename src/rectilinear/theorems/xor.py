@@ -17,6 +17,7 @@ from ..conditions import Finding, growing_loss, no_decay, relu, small_start, two
 from ..problem import Problem
 from ..reduced.one_margin import grown_margin
 from ..reduced.subnetworks import early_subnetworks, predicted_loss, small_network
+from .stated_error import second_order_error
 from .theorem import Solution, Theorem
 
 
@@ -37,6 +38,7 @@ def _solve(problem: Problem, times: Array) -> Solution:
     directions = np.broadcast_to(groups.directions, (len(times), *groups.directions.shape))
     return Solution(
         loss=predicted_loss(groups, problem, times, outputs),
+        loss_error=second_order_error(problem, times),
         small=small_network(groups, sizes, directions),
         statistics={"sub-networks": len(groups)},
     )
