@@ -5,6 +5,8 @@ Nodes and matrices are computed rather than tabulated (Hairer & Wanner, Solving 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numba
 import numpy as np
 from scipy.special import roots_jacobi
@@ -51,6 +53,7 @@ ALL_NODES = np.append(0.0, NODES)  # the collocation polynomial passes through t
 BARYCENTRIC = 1.0 / np.prod(ALL_NODES[:, None] - ALL_NODES[None, :] + np.eye(STAGES + 1), axis=1)
 # integral from 0 to u of the polynomial through values at the stage nodes: powers of u times this matrix
 ANTIDERIVATIVE = np.linalg.inv(NODES[:, None] ** np.arange(STAGES)) / np.arange(1, STAGES + 1)[:, None]
+HALVINGS = 60  # of an interval within a step: what is left is rounding
 SMALLEST_GAP = 1e-12  # of the step: how soon after leaving a kink a neuron may come back to it
 
 
@@ -113,11 +116,30 @@ def first_root(values: Array, band: float, before: float) -> float:
                 if not above:
                     return ALL_NODES[j - 1]
                 low = ALL_NODES[j - 1] + gap
-            for _ in range(60):
-                middle = 0.5 * (low + high)
-                if value_at(values, middle) > 0.0:
-                    low = middle
-                else:
-                    high = middle
-            return high
+            return fall(values, 0.0, low, high)[1]
     return 2.0
+
+
+@numba.njit(cache=True, nogil=True)
+def fall(values: Array, level: float, low: float, high: float) -> tuple[float, float]:
+    """Neighbours between `low` and `high` where the polynomial through `values` (6,) falls from above `level` to it or below."""
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        if value_at(values, middle) > level:
+            low = middle
+        else:
+            high = middle
+    return low, high
+
+
+def earliest(happened: Callable[[float], bool], tolerance: float) -> float:
+    """The share u of a step, up to the tolerance, from which on `happened(u)`; it has at 1.
+
+    >>> earliest(lambda u: u > 0.25, 1e-3)
+    0.2509765625
+    """
+    low, high = 0.0, 1.0
+    while high - low > tolerance:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if happened(middle) else (middle, high)
+    return high

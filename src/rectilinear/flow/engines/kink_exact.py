@@ -15,7 +15,7 @@ from ...arrays import Array, Indices, Signs
 from ...errors import FlowError
 from ...events import Events, Kind
 from ...problem import Problem
-from ..collocation import NODES, STAGES, WEIGHTS, basis_at, integral_weights
+from ..collocation import NODES, STAGES, WEIGHTS, basis_at, earliest, integral_weights
 from ..kinks.balance import Balance
 from ..kinks.crossings import all_crossings
 from ..kinks.decisions import Decisions, first_start
@@ -25,11 +25,15 @@ from ..kinks.neuron_groups import Groups
 from ..kinks.origin import exit_from_origin
 from ..state import Start, flatten, layers_of
 from ..steppers.radau import collocation_step
+from ..steppers.step_size import StepControl
 from .light_neurons import KnownStep
 
 ROUNDED = 4 * np.finfo(float).eps  # of the terms of a sum: what rounding leaves of it
 BELOW = 1e-13  # how far past a kink, as a share of the neuron's size, counts as past
-SAFETY, SHRINK, GROW = 0.9, 0.2, 5.0
+CONTROL = StepControl(order=STAGES + 1)
+FOLLOWED = StepControl(
+    order=3, safety=1.0
+)  # what others see of neurons followed by themselves grows as the cube of the step
 SHRINKS = 1e-3  # to which share of itself a neuron may shrink in one step
 SMALLER = 1e-2  # to which it may shrink before it is no longer carried with those that were as large
 WAKING = 1e-9  # how exactly, as a share of the step, the moment is found at which a neuron can leave w = 0
@@ -107,11 +111,10 @@ class KinkEngine:
         h = min(self.step_size, self.light_step, t_end - self.now)
         solved = self._try(h, self._predicted(h))
         if not solved or self.error > 1.0:
-            return self._shorten(h, 0.3 if not solved else max(SHRINK, SAFETY * self.error ** (-1 / (STAGES + 1))))
+            return self._shorten(h, 0.3 if not solved else CONTROL.growth(self.error))
         if (self._sizes(carried + self.stages[-1]) < SHRINKS * self._sizes(carried)).any():
             return self._shorten(h, 0.5)
-        growth = GROW if self.error == 0.0 else min(GROW, max(SHRINK, SAFETY * self.error ** (-1 / (STAGES + 1))))
-        self.step_size = max(h * growth, self.step_size if h < self.step_size else 0.0)
+        self.step_size = max(h * CONTROL.growth(self.error), self.step_size if h < self.step_size else 0.0)
         return self._meet_kinks(h)
 
     def _at_rest(self) -> bool:
@@ -222,11 +225,7 @@ class KinkEngine:
             if wakes(1.0):
                 if wakes(0.0):
                     return 0.0, Pending(waking=sign)
-                low, high = 0.0, 1.0
-                while high - low > WAKING:
-                    middle = 0.5 * (low + high)
-                    low, high = (low, middle) if wakes(middle) else (middle, high)
-                return high, Pending(waking=sign)
+                return earliest(wakes, WAKING), Pending(waking=sign)
         return None
 
     def _hold_band(self) -> float:
@@ -315,8 +314,7 @@ class KinkEngine:
             unfollowed = groups.some(neurons, groups.carried + self.stages[-1])
             change = self._outputs(*followed) - self._outputs(unfollowed, groups.patterns[neurons])
             seen = self.h * float(np.abs(change).max()) * self.reach / self.rtol
-            # what the others see grows as the cube of the step
-            self.light_step = self.h * min(GROW, max(SHRINK, (0.5 / max(seen, 1e-300)) ** (1 / 3)))
+            self.light_step = self.h * FOLLOWED.growth(2.0 * seen)
             if seen <= 1.0:
                 self.pending = Pending(followed=(neurons, *followed))
                 return True

@@ -16,7 +16,7 @@ from ...dataset import Dataset
 from ...errors import FlowError
 from ...network import Network, Weights
 from ...problem import Problem
-from ..collocation import NODES, STAGES, basis_at
+from ..collocation import NODES, STAGES, basis_at, earliest
 from ..field.log_domain import normalised_pulls
 from ..state import layers_of, neurons_of, unflatten
 from ..steppers.radau_log_time import log_integral, rescaled_step
@@ -24,6 +24,7 @@ from .kink_exact import KinkEngine
 
 LONGEST = 1e300  # of s; runs end long before
 LN10 = float(np.log(10.0))
+SAME_SHARE = 1e-15  # of the step: as exactly as rounding allows
 SAME_SPAN = 1e-12  # singular values of the data below this share of the largest are rounding
 LARGEST_LOG_PULL = 14.0  # ln of a pull that outweighs all live ones; beyond it only its sign matters
 SETTLED_FALL, SETTLED_RATIO = (
@@ -179,11 +180,7 @@ class LongEngine(KinkEngine):
         """The share u of the step at which log10 t is reached."""
         if log10_t == self.t or self.resting:
             return 0.0
-        low, high, log_t = 0.0, 1.0, log10_t * LN10
-        while high - low > 1e-15:
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if self._log_t_at(middle) < log_t else (low, middle)
-        return high
+        return earliest(lambda u: self._log_t_at(u) >= log10_t * LN10, SAME_SHARE)
 
     def states(self, times: Array) -> tuple[Array, Array]:
         """Flat weights (t, size) and the fall of ln L (t,) at log10 t = `times` within the step just made."""

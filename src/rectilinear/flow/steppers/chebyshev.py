@@ -13,10 +13,11 @@ from functools import lru_cache
 import numpy as np
 
 from ...arrays import Array
+from .step_size import StepControl, up_to
 
 DAMPING = 2.0 / 13.0
 MOST_STAGES = 200
-SAFETY, SHRINK, GROW = 0.8, 0.1, 5.0
+CONTROL = StepControl(order=3, safety=0.8, shrink=0.1)
 LOOK_AGAIN = 25  # steps after which the spectral radius is estimated anew
 ROOM = 1.1  # over the estimate, which comes from below
 POWER_STEPS, SETTLED = 50, 1e-2  # of the power iteration
@@ -97,9 +98,7 @@ class StabilisedStepper:
 
     def step(self, t_end: float) -> bool:
         """Try one step that does not pass `t_end`; False if it was rejected (then try again: the step is smaller)."""
-        h = min(self.step_size, t_end - self.t)
-        if self.t + 2 * h > t_end > self.t + h:
-            h = (t_end - self.t) / 2
+        h = up_to(self.step_size, self.t, t_end)
         self.tried = h
         radius = self._spectral_radius()
         stages = 1 + int(np.sqrt(1.0 + 1.54 * h * radius))
@@ -110,7 +109,7 @@ class StabilisedStepper:
         self._evaluate(new, self.slopes[1])
         error = self._error(new, h)
         if not error <= 1.0:
-            self.step_size = h * (SHRINK if not np.isfinite(error) else max(SHRINK, SAFETY * error ** (-1 / 3)))
+            self.step_size = h * CONTROL.growth(error)
             self.rejected += 1
             self.refused += 1
             self._age = LOOK_AGAIN
@@ -118,7 +117,7 @@ class StabilisedStepper:
         self.refused = 0
         self._age += 1
         self.t_old, self.y_old, self.y_new, self.h = self.t, self.y, new, h
-        self.step_size = h * (GROW if error == 0.0 else min(GROW, max(SHRINK, SAFETY * error ** (-1 / 3))))
+        self.step_size = h * CONTROL.growth(error)
         return True
 
     def _stages(self, h: float) -> Array:

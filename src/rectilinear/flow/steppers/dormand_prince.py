@@ -14,12 +14,13 @@ from scipy.integrate import DOP853
 
 from ...arrays import Array
 from ..fast_math import FAST
+from .step_size import StepControl, up_to
 
 STAGES = 12
-NODES, TABLEAU, FINAL = DOP853.C[:STAGES], DOP853.A[:STAGES, :STAGES], DOP853.B
-EXTRA_NODES, EXTRA_TABLEAU, DENSE = DOP853.C_EXTRA, DOP853.A_EXTRA, DOP853.D
+TABLEAU, FINAL = DOP853.A[:STAGES, :STAGES], DOP853.B
+EXTRA_TABLEAU, DENSE = DOP853.A_EXTRA, DOP853.D
 ERROR_3, ERROR_5 = DOP853.E3, DOP853.E5
-SAFETY, SHRINK, GROW = 0.9, 0.2, 8.0
+CONTROL = StepControl(order=8, grow=8.0)
 TILE = 4  # rows of a pass
 BLOCK = 512  # components of a pass
 SMOOTH_ORDER = 4  # an error that falls more slowly than this power of the step is not that of a smooth field
@@ -127,9 +128,7 @@ class ExplicitStepper:
 
     def step(self, t_end: float) -> bool:
         """Try one step that does not pass `t_end`; False if it was rejected (then try again: the step is smaller)."""
-        h = min(self.step_size, t_end - self.t)
-        if self.t + 2 * h > t_end > self.t + h:
-            h = (t_end - self.t) / 2  # two equal steps rather than a full one and a sliver
+        h = up_to(self.step_size, self.t, t_end)
         self.tried = h
         k = self.slopes
         for s in range(1, STAGES):
@@ -139,15 +138,14 @@ class ExplicitStepper:
         kinked = error > 1.0 and h <= self.floor() and error * self.rtol <= self.forgiven and self._rough(h, error)
         if not np.isfinite(error) or (error > 1.0 and not kinked):
             self._refused = (h, error)
-            self.step_size = h * (SHRINK if not np.isfinite(error) else max(SHRINK, SAFETY * error ** (-1 / 8)))
+            self.step_size = h * CONTROL.growth(error)
             self.rejected += 1
             return False
         self.unresolved += int(kinked)
         self._refused = None
         self._evaluate(new, k[STAGES])
         self.t_old, self.y_old, self.y_new, self.h = self.t, self.y, new, h
-        growth = 1.0 if kinked else GROW if error == 0.0 else min(GROW, max(SHRINK, SAFETY * error ** (-1 / 8)))
-        self.step_size = h * growth
+        self.step_size = h if kinked else h * CONTROL.growth(error)
         return True
 
     @property

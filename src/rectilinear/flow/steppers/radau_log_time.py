@@ -6,7 +6,7 @@ import numba
 import numpy as np
 
 from ...arrays import Array, Complex, Indices, Mask
-from ..collocation import BACK, EIGENVALUES, ERROR, STAGES, VECTORS, value_at
+from ..collocation import BACK, EIGENVALUES, ERROR, STAGES, VECTORS, fall, value_at
 from ..field.frozen import solve
 from ..field.log_domain import rescaled_velocity, sample_coupling, sample_kernels
 from .radau import NEWTON_MAX, NEWTON_TOLERANCE, ROUNDING
@@ -129,13 +129,7 @@ def log_integral(values: Array, end: float) -> float:
     while high > 0.0 and top > highest - NEGLIGIBLE:
         low = 0.0
         if values[0] < top - PANEL:
-            above = high
-            for _ in range(60):
-                middle = 0.5 * (low + above)
-                if value_at(values, middle) < top - PANEL:
-                    low = middle
-                else:
-                    above = middle
+            low = fall(-values, PANEL - top, 0.0, high)[0]
         panel = 0.0
         for j in range(GAUSS.shape[0]):
             panel += GAUSS_WEIGHTS[j] * np.exp(value_at(values, low + (high - low) * GAUSS[j]) - top)
