@@ -288,14 +288,14 @@ def _checked_precision(precision: Precision | float) -> Precision:
     return stated(precision)
 
 
-def find_lines(x: Array) -> Lines:
-    """The distinct lines through the origin that hold the rows of x (n, d).
+def find_lines(x: Array, same: float = SAME_LINE) -> Lines:
+    """The distinct lines through the origin that hold the rows of x (n, d); unit vectors closer than `same` are on one.
 
     Unit vectors are sorted along one random axis, so that only neighbours need to be compared.
     """
     norms = np.linalg.norm(x, axis=1)
     if not norms.all():
-        return _lines_with_zeros(x, norms > 0.0)
+        return _lines_with_zeros(x, norms > 0.0, same)
     units = x / norms[:, None]
     axis = np.random.default_rng(0).standard_normal((x.shape[1],))
     axis /= np.linalg.norm(axis)
@@ -304,7 +304,7 @@ def find_lines(x: Array) -> Lines:
     units = units * signs[:, None]
     along = np.abs(along)
     order = np.argsort(along, kind="stable")
-    index, representatives = _lines_along(units[order], along[order])
+    index, representatives = _lines_along(units[order], along[order], same)
     index[order], representatives = index.copy(), order[representatives]
     # number the lines by first appearance, so that rotating the inputs leaves the numbering alone
     _, first = np.unique(index, return_index=True)
@@ -313,28 +313,28 @@ def find_lines(x: Array) -> Lines:
     return Lines(frozen(normals), rank[index], frozen(norms * signs))
 
 
-def _lines_with_zeros(x: Array, seen: Mask) -> Lines:
+def _lines_with_zeros(x: Array, seen: Mask, same: float) -> Lines:
     """A row of zeros lies on every line; it is put on the first one, with length 0."""
-    lines = find_lines(x[seen])
+    lines = find_lines(x[seen], same)
     index, lengths = np.zeros(len(x), dtype=np.intp), np.zeros(len(x))
     index[seen], lengths[seen] = lines.index, lines.lengths
     return Lines(lines.normals, index, frozen(lengths))
 
 
-def _lines_along(units: Array, along: Array) -> tuple[Indices, Indices]:
+def _lines_along(units: Array, along: Array, same: float) -> tuple[Indices, Indices]:
     """The line of each unit vector, and each line's first vector, for vectors sorted by `along`, their place on an axis."""
     # mostly, neighbours on the axis are on one line or far apart
-    apart = np.append(True, np.diff(along) > SAME_LINE)
-    other = np.append(True, np.abs(np.diff(units, axis=0)).max(axis=1) > SAME_LINE)
+    apart = np.append(True, np.diff(along) > same)
+    other = np.append(True, np.abs(np.diff(units, axis=0)).max(axis=1) > same)
     if not (other & ~apart).any():
         return np.cumsum(apart) - 1, np.flatnonzero(apart)
     index = np.empty(len(units), dtype=np.intp)
     first: list[int] = []
     candidates: list[int] = []  # lines whose first vector is near on the axis
     for i in range(len(units)):
-        candidates = [k for k in candidates if along[i] - along[first[k]] <= SAME_LINE]
+        candidates = [k for k in candidates if along[i] - along[first[k]] <= same]
         for k in candidates:
-            if np.abs(units[i] - units[first[k]]).max() <= SAME_LINE:
+            if np.abs(units[i] - units[first[k]]).max() <= same:
                 index[i] = k
                 break
         else:

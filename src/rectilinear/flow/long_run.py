@@ -14,8 +14,9 @@ from ..problem import Problem
 from ..trajectory import Audit, Status
 from .audit import audit_run
 from .budgets import Watch
-from .engines.kink_exact_log_time import LongEngine, LongState, Span
+from .engines.kink_exact_log_time import LongEngine, LongState
 from .run import Ending, Kept, drive
+from .span import Span
 from .state import flatten, layers_of
 from .threads import blas_threads
 

@@ -10,12 +10,12 @@ import numpy as np
 
 from ..arrays import Array
 from ..errors import FlowError, InputError
-from ..problem import Problem
 from ..trajectory import Status, Trajectory
 from .audit import audit_run
 from .budgets import Watch, provenance
 from .engines.engine import Engine
 from .field import Field
+from .span import Span
 from .state import unflatten
 
 
@@ -84,21 +84,22 @@ class Kept:
 
 
 class Record(Kept):
-    """The states kept along a run in ordinary time."""
+    """The states kept along a run in ordinary time, whose engine moves the problem as seen in `span`."""
 
-    def __init__(self, problem: Problem, field: Field, engine: Engine, most: int) -> None:
+    def __init__(self, span: Span, field: Field, engine: Engine, most: int) -> None:
         super().__init__(engine)
-        self.problem, self.field = problem, field
+        self.span, self.field = span, field
         self.states, self.energies = np.empty((most, field.size)), np.empty(most)  # memory is taken as it fills
 
     def keep(self, times: Array) -> None:
         if len(times):
             new = slice(len(self.times), len(self.times) + len(times))
-            self.states[new], self.energies[new] = self.engine.states(times)
+            states, self.energies[new] = self.engine.states(times)
+            self.states[new] = self.span.full_states(states, times)
             self.times += times.tolist()
 
     def trajectory(self, ending: Ending, watch: Watch, rtol: float) -> Trajectory:
-        problem = self.problem
+        problem = self.span.given
         times = np.array(self.times)
         states = self.states[: len(times)]
         loss = self.field.losses(states)
@@ -113,7 +114,7 @@ class Record(Kept):
             audit=audit_run(problem, times, loss, weights, self.energies[: len(times)]),
             statistics=self.statistics(watch),
             provenance=self.provenance(rtol=rtol),
-            events=self.engine.events(),
+            events=self.span.full_events(self.engine.events()),
             group_counts=self.engine.group_counts(),
         )
 

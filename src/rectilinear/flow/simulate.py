@@ -11,10 +11,11 @@ from ..problem import Problem, require_problem
 from ..progress import Wanted, shows_progress
 from ..trajectory import Trajectory, check_times
 from .budgets import Watch
-from .choose import checked_rtol, first_engine, largest_product
+from .choose import checked_rtol, first_engine, largest_product, locates_kinks
 from .field import make_field
 from .long_run import simulate_long
 from .run import Record, StopRules, drive
+from .span import Span
 from .threads import blas_threads
 
 
@@ -79,8 +80,9 @@ def simulate(
     asked = check_times(times)
     with blas_threads(largest_product(problem, method)):
         field = make_field(problem)
-        engine = first_engine(problem, field, method, rtol, early_phase)
-        record = Record(problem, field, engine, len(asked) + 1)  # and where it stopped
+        span = Span(problem, whole=problem.network.layers > 2 or not locates_kinks(problem, method))
+        engine = first_engine(span.problem, field, method, rtol, early_phase)
+        record = Record(span, field, engine, len(asked) + 1)  # and where it stopped
         run = record.trajectory(drive(record, asked, watch, rules), watch, rtol)
     return replace(run, provenance={**run.provenance, **_pairing(problem)})
 

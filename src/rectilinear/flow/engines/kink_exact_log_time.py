@@ -12,9 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...arrays import Array, Mask
-from ...dataset import Dataset
 from ...errors import FlowError
-from ...network import Network, Weights
 from ...problem import Problem
 from ..collocation import NODES, STAGES, basis_at, earliest
 from ..field.log_domain import normalised_pulls
@@ -25,7 +23,6 @@ from .kink_exact import KinkEngine
 LONGEST = 1e300  # of s; runs end long before
 LN10 = float(np.log(10.0))
 SAME_SHARE = 1e-15  # of the step: as exactly as rounding allows
-SAME_SPAN = 1e-12  # singular values of the data below this share of the largest are rounding
 LARGEST_LOG_PULL = 14.0  # ln of a pull that outweighs all live ones; beyond it only its sign matters
 SETTLED_FALL, SETTLED_RATIO = (
     1e-3,
@@ -33,32 +30,6 @@ SETTLED_FALL, SETTLED_RATIO = (
 )  # the loss has settled where ln L falls by less than this while s grows by this factor
 BEYOND = 1.1  # how far a known step may be continued to guess another
 AT_REST = 1e-12  # relative change of every neuron over as long as the run has taken; below it the flow has ended
-
-
-class Span:
-    """The problem in coordinates of the span of its samples: exact, as neurons move only within it.
-
-    With orthonormal rows B of the span, w = (w B^T) B + rest and the rest never changes.
-    """
-
-    def __init__(self, problem: Problem) -> None:
-        x = problem.x
-        _, sizes, rows = np.linalg.svd(x, full_matrices=False)
-        self.basis = rows[sizes > SAME_SPAN * sizes[0]]
-        if len(self.basis) == x.shape[1]:
-            self.basis = np.eye(len(self.basis))  # nothing to leave out: keep the coordinates
-        first, second = problem.weights
-        inside = first @ self.basis.T
-        self.rest = first - inside @ self.basis
-        network = Network(
-            len(self.basis), problem.network.widths, problem.network.alpha, trainable=problem.network.trainable
-        )
-        self.problem = Problem(Dataset(x @ self.basis.T, problem.y), network, (inside, second), problem.loss)
-
-    def full(self, theta: Array) -> Weights:
-        """Weights of the given problem from (neurons, span + 1)."""
-        first, second = layers_of(theta)
-        return first @ self.basis + self.rest, second
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,8 @@ import numpy as np
 from ...arrays import Array, Indices, Signs
 from .geometry import Kinks
 
-SWEEPS = 100_000  # at most, over the few kinks a neuron touches at once
-SETTLED = 1e-14  # a sweep that moves no multiplier by more is the last
+SETS = 10  # active sets tried per kink, at most; a few are enough
+SETTLED = 1e-14  # a push smaller than this share of the largest is rounding
 ON_A_BOUND = 1e-10  # a multiplier this close to 0 or 1 counts as there
 NO_SPEED = 1e-13  # a velocity this small, relative to the largest possible, is rounding: it does not say "away"
 
@@ -100,31 +100,56 @@ def _single(came_from: int, below: float, jump: float, slowest: float) -> Verdic
 
 @numba.njit(cache=True, nogil=True)
 def box_problem(gram: Array, q: Array, bounds: Array) -> Array:
-    """min mu.gram.mu/2 - q.mu over 0 <= mu <= bounds: sweeps over the coordinates, then the free ones solved exactly."""
+    """min mu.gram.mu/2 - q.mu over 0 <= mu <= bounds by active sets: finitely many, also where lines nearly coincide.
+
+    Coordinates are free or on a bound. The free ones go towards their minimiser, up to the first bound in the way, which holds the
+    coordinate that meets it; where none does, the coordinate that is pushed hardest off its bound is freed. After Stark & Parker,
+    "Bounded-variable least-squares" (1995).
+    """
     size = q.shape[0]
-    mu = np.zeros(size)
-    for _ in range(SWEEPS):
-        moved = 0.0
+    mu, free = np.zeros(size), np.zeros(size, np.bool_)
+    slack = SETTLED * np.abs(q).max() if size else 0.0
+    for _ in range(SETS * (size + 1)):
+        chosen = np.flatnonzero(free)
+        if chosen.shape[0]:
+            share, held = _towards_minimum(gram, q, bounds, mu, chosen)
+            if share < 1.0:
+                free[held] = False
+                continue
+        push = q - gram @ mu
+        best, hardest = slack, -1
         for k in range(size):
-            rest = q[k]
-            for j in range(size):
-                rest -= gram[k, j] * mu[j]
-            new = min(max(mu[k] + rest / gram[k, k], 0.0), bounds[k])
-            moved = max(moved, abs(new - mu[k]) / max(bounds[k], 1e-300))
-            mu[k] = new
-        if moved < SETTLED:
+            inward = push[k] if mu[k] <= 0.0 else -push[k] if mu[k] >= bounds[k] else 0.0
+            if not free[k] and inward > best:
+                best, hardest = inward, k
+        if hardest < 0:
             break
-    free = np.flatnonzero((mu > 0.0) & (mu < bounds))
-    if free.shape[0] > 1:
-        rest, inner = np.empty(free.shape[0]), np.empty((free.shape[0], free.shape[0]))
-        for r in range(free.shape[0]):
-            k = free[r]
-            rest[r] = q[k]
-            for j in range(size):
-                rest[r] -= gram[k, j] * mu[j]
-            for c in range(free.shape[0]):
-                inner[r, c] = gram[k, free[c]]
-        step = np.linalg.lstsq(inner, rest)[0]
-        for r in range(free.shape[0]):
-            mu[free[r]] = min(max(mu[free[r]] + step[r], 0.0), bounds[free[r]])
+        free[hardest] = True
     return mu
+
+
+@numba.njit(cache=True, nogil=True)
+def _towards_minimum(gram: Array, q: Array, bounds: Array, mu: Array, chosen: Indices) -> tuple[float, int]:
+    """Move these coordinates to where they minimise the rest, or up to a bound: the share of the way, and who met the bound."""
+    count = chosen.shape[0]
+    push, inner = np.empty(count), np.empty((count, count))
+    for r in range(count):
+        push[r] = q[chosen[r]]
+        for j in range(q.shape[0]):
+            push[r] -= gram[chosen[r], j] * mu[j]
+        for c in range(count):
+            inner[r, c] = gram[chosen[r], chosen[c]]
+    way = np.linalg.lstsq(inner, push)[0]
+    share, held = 1.0, -1
+    for r in range(count):
+        room = bounds[chosen[r]] - mu[chosen[r]] if way[r] > 0.0 else mu[chosen[r]]
+        if abs(way[r]) * share > room:
+            share, held = room / abs(way[r]), r
+    for r in range(count):
+        k = chosen[r]
+        mu[k] = min(max(mu[k] + share * way[r], 0.0), bounds[k])
+    if held < 0:
+        return 1.0, -1
+    k = chosen[held]
+    mu[k] = bounds[k] if way[held] > 0.0 else 0.0
+    return share, k

@@ -1,0 +1,80 @@
+"""A problem as its neurons see it: samples whose kinks rounding cannot tell apart on one line, in coordinates of their span.
+
+A neuron moves within the span of the samples only, and one whose part there vanishes touches every kink, however long the rest of it
+is. With orthonormal rows B of the span, w = (w B^T) B + rest, and the rest never changes, except that L2 makes it decay.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..arrays import Array, Indices
+from ..dataset import Dataset, find_lines
+from ..events import Events
+from ..network import Network, Weights
+from ..problem import Problem
+from .state import flatten, layers_of, neurons_of, unflatten
+
+SAME_SPAN = 1e-12  # singular values of the data below this share of the largest are rounding
+SAME_KINK = 1e-9  # unit vectors closer than this make one kink: their distance would be lost in the weights' rounding
+MOVED = 1e-12  # of a sample's length: what is less is rounding
+
+
+class Span:
+    """The `given` problem in coordinates of the span of its samples: the same object where nothing is to be left out, or if `whole`.
+
+    >>> import rectilinear as rl
+    >>> net = rl.Network(inputs=3, widths=(2,))
+    >>> given = rl.Problem(rl.Dataset([[1.0, 2.0, 0.0], [2.0, 4.0, 0.0]], [1.0, -1.0]), net, net.init(scale=1.0, seed=0))
+    >>> Span(given).problem.network.inputs
+    1
+    """
+
+    def __init__(self, given: Problem, whole: bool = False) -> None:
+        self.given = self.problem = given
+        self.first_lines: Indices | None = None
+        self.basis, self.rest = np.eye(given.x.shape[1]), np.zeros_like(given.weights[0])
+        if whole:
+            return
+        x, self.first_lines = _on_lines(given.x)
+        _, sizes, rows = np.linalg.svd(x, full_matrices=False)
+        kept = rows[sizes > SAME_SPAN * sizes[0]]
+        if len(kept) < x.shape[1]:
+            self.basis = kept
+        elif self.first_lines is None:
+            return
+        network, (first, second) = given.network, given.weights
+        inside = first @ self.basis.T
+        self.rest = first - inside @ self.basis
+        reduced = Network(len(self.basis), network.widths, network.alpha, trainable=network.trainable)
+        self.problem = Problem(Dataset(x @ self.basis.T, given.y), reduced, (inside, second), given.loss, given.l2)
+
+    def full(self, theta: Array, t: float | Array = 0.0) -> Weights:
+        """Weights of the given problem at times t from neurons (..., h, span + 1)."""
+        w, a = layers_of(theta)
+        return w @ self.basis + np.multiply.outer(np.exp(-self.given.l2 * np.asarray(t)), self.rest), a
+
+    def full_states(self, states: Array, times: Array) -> Array:
+        """Flat weights (t, size) of the given problem from those in the span."""
+        if self.problem is self.given:
+            return states
+        return flatten(self.full(neurons_of(unflatten(states, self.problem.network.shapes)), times))
+
+    def full_events(self, events: Events | None) -> Events | None:
+        """Events with the lines of the given problem; of lines that are one here, the first is named."""
+        if events is None or self.first_lines is None:
+            return events
+        return replace(events, line=np.where(events.line >= 0, self.first_lines[events.line], -1))
+
+
+def _on_lines(x: Array) -> tuple[Array, Indices | None]:
+    """Samples with those nearly on one line put there, and of each line the first one it is made of; None if nothing moved."""
+    lines = find_lines(x, SAME_KINK)
+    placed = lines.lengths[:, None] * lines.normals[lines.index]
+    moved = np.abs(placed - x).max(axis=1) > MOVED * np.abs(lines.lengths)
+    if not moved.any():
+        return x, None
+    _, first = np.unique(lines.index, return_index=True)
+    return np.where(moved[:, None], placed, x), find_lines(x).index[first]
