@@ -12,8 +12,10 @@ from ..progress import Wanted, shows_progress
 from ..trajectory import Status, Trajectory
 from .audit import audit_run
 from .budgets import Watch, provenance
+from .choose import largest_product
 from .field import make_field
 from .state import flatten, unflatten
+from .threads import blas_threads
 
 
 @shows_progress
@@ -58,7 +60,8 @@ def descend(
         times.append(done * learning_rate)
         return True
 
-    with np.errstate(over="ignore", invalid="ignore"):  # a learning rate that is too large ends in DIVERGED, said plainly
+    # a learning rate that is too large ends in DIVERGED, said plainly
+    with blas_threads(largest_product(problem, "smooth")), np.errstate(over="ignore", invalid="ignore"):
         try:
             for done in range(1, steps + 1):
                 field.velocity(theta, velocity)

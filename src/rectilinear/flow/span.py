@@ -16,10 +16,7 @@ from ..events import Events
 from ..network import Network, Weights
 from ..problem import Problem
 from .state import flatten, layers_of, neurons_of, unflatten
-
-SAME_SPAN = 1e-12  # singular values of the data below this share of the largest are rounding
-SAME_KINK = 1e-9  # unit vectors closer than this make one kink: their distance would be lost in the weights' rounding
-MOVED = 1e-12  # of a sample's length: what is less is rounding
+from .tolerances import SAME_KINK, SAME_SAMPLE, SAME_SPAN
 
 
 class Span:
@@ -73,7 +70,7 @@ def _on_lines(x: Array) -> tuple[Array, Indices | None]:
     """Samples with those nearly on one line put there, and of each line the first one it is made of; None if nothing moved."""
     lines = find_lines(x, SAME_KINK)
     placed = lines.lengths[:, None] * lines.normals[lines.index]
-    moved = np.abs(placed - x).max(axis=1) > MOVED * np.abs(lines.lengths)
+    moved = np.abs(placed - x).max(axis=1) > SAME_SAMPLE * np.abs(lines.lengths)
     if not moved.any():
         return x, None
     _, first = np.unique(lines.index, return_index=True)

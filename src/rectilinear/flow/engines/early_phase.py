@@ -20,6 +20,7 @@ from ...events import Events, Kind
 from ...problem import Problem
 from ..kinks.decisions import Decisions
 from ..state import Start, flatten, layers_of
+from ..tolerances import NO_JUMP, TINY
 from .early_phase_kernels import MOST_EVENTS, advance_free, move, next_kink
 from .engine import Engine
 
@@ -28,7 +29,6 @@ GROWTH = 2.0  # outputs may grow by about e^(2 GROWTH) between two looks at them
 MOST_WORK = (
     2e10  # neurons x lines^2 x inputs beyond which following every neuron through every kink costs more than it saves
 )
-NO_JUMP = 1e-13  # a jump this small, relative to the largest possible, is rounding: crossing such a kink changes nothing
 HALVINGS = 5  # of the last step
 
 
@@ -51,7 +51,7 @@ class EarlyPhase:
         self.reach = np.linalg.norm(kinks.x, axis=1)
         self.common = 0.5 * (1.0 + kinks.alpha) * (self.pull @ kinks.x)  # the drive of every neuron if no kink matters
         strongest = np.abs(self.pull) @ self.reach if self.matters.any() else np.linalg.norm(self.common)
-        self.step_size = GROWTH / max(float(strongest), 1e-300)
+        self.step_size = GROWTH / max(float(strongest), TINY)
         self.first_loss = float(np.mean(problem.loss.value(problem.y, zero)))
         self.looks = self.halvings = 0
         work = len(start.theta) * float(self.matters.sum()) ** 2 * kinks.x.shape[1]

@@ -14,12 +14,13 @@ from ...arrays import Array
 from ...events import Events
 from ...problem import Problem
 from ..field import Motion
-from ..field.two_layer_kernels import TINY, neuron_sizes, restore_balance, square_length
+from ..field.two_layer_kernels import neuron_sizes, restore_balance, square_length
 from ..kinks.decisions import Decisions
 from ..kinks.slides import Slides
 from ..state import Start, flatten, layers_of, neurons_of, unflatten
 from ..steppers.chebyshev import StabilisedStepper
 from ..steppers.dormand_prince import ExplicitStepper
+from ..tolerances import TINY
 
 COARSEST_FLOOR = 0.01  # of the time in which the weights change by their own size
 STALLED = 1e-9  # a step this much below the floor gets nowhere
@@ -93,7 +94,7 @@ class SmoothEngine:
 
     def _floor(self) -> float:
         speed = np.sqrt(square_length(self.stepper.slopes[0][:-1]))
-        return float(self.floor_share * np.sqrt(square_length(self.stepper.y[:-1])) / max(speed, 1e-300))
+        return float(self.floor_share * np.sqrt(square_length(self.stepper.y[:-1])) / max(speed, TINY))
 
     @property
     def chattering(self) -> bool:

@@ -26,10 +26,9 @@ from ..kinks.origin import exit_from_origin
 from ..state import Start, flatten, layers_of
 from ..steppers.radau import collocation_step
 from ..steppers.step_size import StepControl
+from ..tolerances import HOLD_BAND, PAST_KINK_HEIGHT, ROUNDED_SUM, SAME_TIME, SMALLEST_STEP, TINY
 from .light_neurons import KnownStep
 
-ROUNDED = 4 * np.finfo(float).eps  # of the terms of a sum: what rounding leaves of it
-BELOW = 1e-13  # how far past a kink, as a share of the neuron's size, counts as past
 CONTROL = StepControl(order=STAGES + 1)
 FOLLOWED = StepControl(
     order=3, safety=1.0
@@ -123,7 +122,7 @@ class KinkEngine:
         sizes = np.abs(groups.carried[:, -1]) * np.linalg.norm(groups.carried[:, :-1], axis=1)
         outputs = np.abs(self.problem.y) + sizes @ self.reaches[groups.group]
         bends = 1.0 / len(pull) if self.problem.loss.name == "square" else np.abs(pull)  # bounds of dpull/df
-        noise = ROUNDED * (self.reaches @ (np.abs(pull) + bends * outputs))
+        noise = ROUNDED_SUM * (self.reaches @ (np.abs(pull) + bends * outputs))
         self.noise = float(noise.max())
         drives = np.linalg.norm(pull @ groups.seen, axis=1)
         return bool(self.problem.l2 == 0.0 and (drives <= noise).all())
@@ -143,7 +142,7 @@ class KinkEngine:
     def _shorten(self, h: float, factor: float) -> bool:
         self.step_size = factor * h
         self.rejected += 1
-        if h < 1e-14 * self.now or h == 0.0:
+        if h < SMALLEST_STEP * self.now or h == 0.0:
             raise FlowError(
                 f"the step shrank to nothing at t = {self.now:.17g} after {self.steps} steps; loosen rtol (now {self.rtol:g}), "
                 "or use method='smooth'."
@@ -153,7 +152,7 @@ class KinkEngine:
     def _first_step(self) -> float:
         """A hundredth of the time the fastest neuron needs to change by its own size."""
         drive = np.linalg.norm(self.pull @ self.groups.seen, axis=1).max() + self.problem.l2
-        return 0.01 / max(float(drive), 1e-300)
+        return 0.01 / max(float(drive), TINY)
 
     def _predicted(self, h: float) -> Array:
         """Stages guessed by the last step's polynomial, if nothing has happened since."""
@@ -168,7 +167,7 @@ class KinkEngine:
         groups, problem = self.groups, self.problem
         self.stages, self.energies = guess, np.empty(STAGES + 1)
         self.pulls = np.empty((STAGES + 1, len(problem.y)))
-        sizes = np.maximum(np.linalg.norm(groups.carried, axis=1), np.finfo(float).tiny)
+        sizes = np.maximum(np.linalg.norm(groups.carried, axis=1), TINY)
         self.error, evaluations, self.objective, _ = collocation_step(
             groups.carried, groups.group, groups.seen, problem.y, problem.loss.code, problem.l2, self.train,
             sizes, self.rtol, self.noise, h, self.stages, self.energies, self.pulls,
@@ -207,12 +206,18 @@ class KinkEngine:
         if self.watched_signs.shape[1] > heights.shape[2]:
             heights = np.concatenate([heights, nodes[:, :, -1:]], axis=2)
         return all_crossings(
-            heights, groups.of_neuron, groups.first, groups.counts, groups.mix, self.watched_signs, BELOW * groups.sizes
+            heights,
+            groups.of_neuron,
+            groups.first,
+            groups.counts,
+            groups.mix,
+            self.watched_signs,
+            PAST_KINK_HEIGHT * groups.sizes,
         )
 
     def _first_release(self) -> tuple[float, Pending] | None:
         # a neuron that will not get past its kink before the run ends is not released
-        found = self.holds.first_end(self.pulls, self._hold_band(), BELOW / self.left)
+        found = self.holds.first_end(self.pulls, self._hold_band(), PAST_KINK_HEIGHT / self.left)
         return None if found is None else (found[0], Pending(group=found[1], line=found[2], side=found[3]))
 
     def _first_waking(self) -> tuple[float, Pending] | None:
@@ -229,7 +234,7 @@ class KinkEngine:
         return None
 
     def _hold_band(self) -> float:
-        return 1e-13 * float(np.abs(self.pulls[0]).max() * np.abs(self.kinks.lengths).max())
+        return HOLD_BAND * float(np.abs(self.pulls[0]).max() * np.abs(self.kinks.lengths).max())
 
     def _cut(self, u: float, h: float, pending: Pending) -> bool:
         """Redo the step so that it ends at the event; False if that failed."""
@@ -240,14 +245,14 @@ class KinkEngine:
                 return True
             return self._try(u * h, self._shortened(u * h))
         tolerance = self._tolerance(pending)
-        if (self._event_row(pending)[0] <= tolerance and u == 0.0) or u * h <= 4e-16 * self.now:
+        if (self._event_row(pending)[0] <= tolerance and u == 0.0) or u * h <= SAME_TIME * self.now:
             self._stand_still()
             return True
         return self._land(u * h, h, pending, tolerance)
 
     def _tolerance(self, pending: Pending) -> float:
         """How far from zero an event's function may be at the event."""
-        return self._hold_band() if pending.group >= 0 else BELOW * float(self.groups.sizes[pending.neuron])
+        return self._hold_band() if pending.group >= 0 else PAST_KINK_HEIGHT * float(self.groups.sizes[pending.neuron])
 
     def _land(self, length: float, h: float, pending: Pending, tolerance: float) -> bool:
         """Steps of nearly this length until one ends at the event.
@@ -330,7 +335,7 @@ class KinkEngine:
         groups = self.groups
         step = KnownStep(self.problem, self.decisions, self.train, self.pulls, self.now, self.h, end)
         theta, signs = groups.some(neurons, groups.carried), groups.patterns[neurons].copy()
-        return step.follow(neurons, theta, signs, BELOW * groups.sizes[neurons])
+        return step.follow(neurons, theta, signs, PAST_KINK_HEIGHT * groups.sizes[neurons])
 
     # ------------------------------------------------------------------ looking and moving
 

@@ -13,13 +13,12 @@ from ...events import Events
 from ...problem import Problem
 from ..kinks.deep import DeepKinks
 from ..state import flatten
+from ..tolerances import SAME_TIME_DEEP, SMALLEST_STEP
 from .explicit_steps import SmoothEngine
 
 MOST_LANDINGS = 5
 AHEAD = 5.0  # after an event a step is tried with at most this many times the one before it, as events come in crowds
-SOON = 1e-10  # of the step: events this near in time are one
 LANDED = 1e-3  # an event this near the end of a step, as a share of it, is met exactly
-SMALLEST_STEP = 1e-14  # of the time reached
 
 
 class DeepEngine(SmoothEngine):
@@ -53,13 +52,13 @@ class DeepEngine(SmoothEngine):
                 return False
             self.stepper.step_size, self._dense_ready = min(planned, AHEAD * self.stepper.h), False
             left = self.kinks.time_left(self.stepper.y_new[:-1])
-            if abs(left) <= SOON * self.stepper.h:
+            if abs(left) <= SAME_TIME_DEEP * self.stepper.h:
                 self._cut = self.stepper.t_old + self.stepper.h
                 break
         return True
 
     def _after_event(self, y: Array, t: float) -> Array:
-        return self.kinks.apply(y[:-1], t, SOON * self.stepper.h)
+        return self.kinks.apply(y[:-1], t, SAME_TIME_DEEP * self.stepper.h)
 
     def commit(self) -> tuple[float, float]:
         result = super().commit()

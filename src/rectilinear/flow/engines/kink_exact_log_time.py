@@ -18,18 +18,17 @@ from ..collocation import NODES, STAGES, basis_at, earliest
 from ..field.log_domain import normalised_pulls
 from ..state import layers_of, neurons_of, unflatten
 from ..steppers.radau_log_time import log_integral, rescaled_step
+from ..tolerances import AT_REST, HOLD_BAND, SAME_SHARE, SMALLEST_STEP, TINY
 from .kink_exact import KinkEngine
 
 LONGEST = 1e300  # of s; runs end long before
 LN10 = float(np.log(10.0))
-SAME_SHARE = 1e-15  # of the step: as exactly as rounding allows
 LARGEST_LOG_PULL = 14.0  # ln of a pull that outweighs all live ones; beyond it only its sign matters
 SETTLED_FALL, SETTLED_RATIO = (
     1e-3,
     1e6,
 )  # the loss has settled where ln L falls by less than this while s grows by this factor
 BEYOND = 1.1  # how far a known step may be continued to guess another
-AT_REST = 1e-12  # relative change of every neuron over as long as the run has taken; below it the flow has ended
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +83,7 @@ class LongEngine(KinkEngine):
         return np.exp(sizes)[:, None] * problem.y[~self.live]
 
     def _hold_band(self) -> float:
-        return 1e-13 * float(np.abs(self.pulls[0, self.live]).max() * np.abs(self.kinks.lengths).max())
+        return HOLD_BAND * float(np.abs(self.pulls[0, self.live]).max() * np.abs(self.kinks.lengths).max())
 
     def _try(self, h: float, guess: Array) -> bool:
         self.steps += 1
@@ -94,7 +93,7 @@ class LongEngine(KinkEngine):
             guess = np.einsum("sj,jek->sek", np.array([basis_at(c * h / length)[1:] for c in NODES]), stages)
         self.stages, self.energies, self.log_losses = guess, np.empty(STAGES + 1), np.empty(STAGES + 1)
         self.pulls = np.empty((STAGES + 1, len(problem.y)))
-        sizes = np.maximum(np.linalg.norm(groups.carried, axis=1), np.finfo(float).tiny)
+        sizes = np.maximum(np.linalg.norm(groups.carried, axis=1), TINY)
         self.error, evaluations = rescaled_step(
             groups.carried, groups.group, groups.seen, problem.y, self.live, problem.loss.code, self.train,
             sizes, self.rtol, h, self.stages, self.energies, self.log_losses, self.pulls,
@@ -112,7 +111,7 @@ class LongEngine(KinkEngine):
         self.log_losses[:] = self.log_losses[0]
 
     def _shorten(self, h: float, factor: float) -> bool:
-        if h < 1e-14 * self.now or h == 0.0:
+        if h < SMALLEST_STEP * self.now or h == 0.0:
             raise FlowError(
                 f"the step shrank to nothing at t = 10^{self.log_t / LN10:.6g} after {self.steps} steps; "
                 f"loosen rtol (now {self.rtol:g})."
@@ -195,7 +194,7 @@ class LongEngine(KinkEngine):
         carried = self.groups.carried
         if not len(carried):
             return True
-        sizes = np.maximum(np.linalg.norm(carried, axis=1), np.finfo(float).tiny)
+        sizes = np.maximum(np.linalg.norm(carried, axis=1), TINY)
         if self._guess is None:  # no step since the last event
             return False
         length, stages = self._guess

@@ -11,9 +11,7 @@ import numpy as np
 from ...arrays import Array, Indices
 from ...problem import Problem
 from ..state import neurons_of
-
-BALANCED = 8 * np.finfo(float).eps  # |w|^2 - a^2 this small, relative to their sum, is zero up to rounding
-VANISHED = 1e-140  # a neuron of this size, whose square is hardly a number, stays at zero
+from ..tolerances import BALANCED, VANISHED
 
 
 class Balance:

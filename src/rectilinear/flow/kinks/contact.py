@@ -12,12 +12,12 @@ import numba
 import numpy as np
 
 from ...arrays import Array, Indices, Signs
+from ..tolerances import NO_KINK_SPEED
 from .geometry import Kinks
 
 SETS = 10  # active sets tried per kink, at most; a few are enough
 SETTLED = 1e-14  # a push smaller than this share of the largest is rounding
 ON_A_BOUND = 1e-10  # a multiplier this close to 0 or 1 counts as there
-NO_SPEED = 1e-13  # a velocity this small, relative to the largest possible, is rounding: it does not say "away"
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def resolve(kinks: Kinks, signs: Signs, touching: Indices, sign_a: float, pull: 
     base[touching] = 0
     drive = (kinks.slopes(base) * pull) @ kinks.x
     came_from = signs[touching]
-    slowest = NO_SPEED * float(np.abs(pull) @ np.abs(kinks.lengths))
+    slowest = NO_KINK_SPEED * float(np.abs(pull) @ np.abs(kinks.lengths))
     if len(touching) == 1:
         return _single(int(came_from[0]), sign_a * float(normals[0] @ drive), sign_a * float(jumps[0]), slowest)
     pushes = sign_a * jumps  # what crossing each line upwards adds to the velocity along it

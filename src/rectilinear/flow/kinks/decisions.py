@@ -9,14 +9,10 @@ from ...errors import FlowError
 from ...events import Events, Kind
 from ...problem import Problem
 from ..state import Start, neurons_of
+from ..tolerances import AT_ORIGIN, LARGEST_PRODUCT, LEANING, ON_KINK_HEIGHT, STRONGEST_PULL
 from .contact import resolve
 from .geometry import Kinks
-from .origin import AT_ORIGIN, exit_from_origin
-
-ON_KINK = 1e-12  # |n.w| below this share of the neuron's size is zero up to rounding
-NOTHING = 1e-30
-LARGEST_PRODUCT = 1e60
-STRONGEST = 1e100  # pull whose cube is still a number
+from .origin import exit_from_origin
 
 
 class Decisions:
@@ -42,7 +38,7 @@ class Decisions:
         heights = theta[:, :-1] @ self.kinks.normals.T
         sizes = np.linalg.norm(theta, axis=1)
         signs = np.sign(heights).astype(np.int8)
-        signs[np.abs(heights) <= ON_KINK * sizes[:, None]] = 0
+        signs[np.abs(heights) <= ON_KINK_HEIGHT * sizes[:, None]] = 0
         for h in np.flatnonzero((signs == 0).any(axis=1) & (sizes > 0)):
             signs[h], theta[h] = self.settle(int(h), theta[h], signs[h], np.flatnonzero(signs[h] == 0), pull, 0.0)
         return signs
@@ -54,7 +50,9 @@ class Decisions:
             after = self._pass_origin(h, theta, signs, pull, t)
             return after, np.append(np.zeros(len(theta) - 1), theta[-1])
         heights = self.kinks.normals @ theta[:-1]
-        touching = np.union1d(np.flatnonzero((signs == 0) | (np.abs(heights) <= ON_KINK * size)), arrived).astype(np.intp)
+        touching = np.union1d(np.flatnonzero((signs == 0) | (np.abs(heights) <= ON_KINK_HEIGHT * size)), arrived).astype(
+            np.intp
+        )
         after = self.decide(h, theta, signs, touching, pull, t)
         held = np.flatnonzero(after == 0)
         if held.size:
@@ -72,7 +70,7 @@ class Decisions:
     def _leaning(self, theta: Array, signs: Signs, pull: Array) -> float:
         """The outgoing weight; if zero, a nothing of the sign it is about to take, so that holds know which way it pushes."""
         a = float(theta[-1])
-        return a if a != 0.0 else self._sign_a(theta, signs, pull) * NOTHING * float(np.linalg.norm(theta))
+        return a if a != 0.0 else self._sign_a(theta, signs, pull) * LEANING * float(np.linalg.norm(theta))
 
     def decide(self, h: int, theta: Array, signs: Signs, touching: Indices, pull: Array, t: float) -> Signs:
         """New signs of a neuron that touches these lines."""
@@ -152,7 +150,7 @@ def first_start(problem: Problem, decisions: Decisions) -> Start:
             f"inputs times labels must lie between {1 / LARGEST_PRODUCT:g} and {LARGEST_PRODUCT:g}, whose powers still are "
             f"numbers, found {size:.3g}; rescale x or y."
         )
-    if not np.abs(pull).max() < STRONGEST:
+    if not np.abs(pull).max() < STRONGEST_PULL:
         margin = float(np.min(problem.y * problem.output(problem.weights)))
         raise FlowError(
             f"the gradient must be finite at the start, found a margin of {margin:.3g} where the {problem.loss} loss exceeds "

@@ -16,16 +16,21 @@ from ...errors import FlowError
 from ...events import Kind
 from ...problem import Problem
 from ..field.frozen_deep import DeepPattern, Pass
+from ..tolerances import (
+    INDEPENDENT_NORMALS_DEEP,
+    LEFT_BOUNDS,
+    NEAR_BOUND,
+    NO_KINK_SPEED_DEEP,
+    ON_KINK_HEIGHT_DEEP,
+    PAST_KINK_HEIGHT_DEEP,
+    SAME_TIME,
+    SMALLEST_STEP,
+    TINY,
+)
 
 Event = tuple[int, int]  # a kink, and 0 if it is met, +-1 if its hold ends to that side
 
 LOOKS = (0.2, 0.4, 0.6, 0.8, 1.0)  # shares of a step at which signs are looked at
-ON_KINK = 1e-13  # |z| relative to the size it could have: nearer is on the kink
-BEYOND = 1e-14  # likewise: further on the wrong side is beyond it
-NO_SPEED = 1e-12  # a velocity this small, relative to the largest possible, is rounding
-AT_A_BOUND = 1e-6  # a share this near to 0 or 1 is about to leave there
-BEYOND_SHARE = 1e-10  # how far a share may leave [0, 1] by rounding
-SAME_NORMAL = 1e-6  # normals whose span is thinner than this, relative to its width, count as dependent
 HALVINGS = 40
 MOST_ROUNDS = 20
 MOST_DECISIONS = 20  # for each kink that is touched at once
@@ -48,10 +53,10 @@ class DeepKinks:
         """Signs layer by layer, as those below decide what a layer sees; neurons on kinks begin as inactive and are then decided."""
         for _ in self.pattern.tables:
             z, sizes = self.pattern.heights(theta)
-            self.pattern.signs = np.where(z > ON_KINK * sizes, 1, -1).astype(np.int8)
+            self.pattern.signs = np.where(z > ON_KINK_HEIGHT_DEEP * sizes, 1, -1).astype(np.int8)
             self.pattern.refresh()
         z, sizes = self.pattern.heights(theta)
-        self._settle(theta, np.flatnonzero(np.abs(z) <= ON_KINK * sizes), 0.0)
+        self._settle(theta, np.flatnonzero(np.abs(z) <= ON_KINK_HEIGHT_DEEP * sizes), 0.0)
 
     @property
     def held(self) -> Indices:
@@ -73,7 +78,9 @@ class DeepKinks:
         normals = self._normals(found)
         if not (np.isfinite(found.velocity).all() and np.isfinite(normals).all()):
             return found, np.full(self.size, np.nan), np.zeros(len(normals))  # a stage too far out: the step will be refused
-        missing = -np.asarray(np.linalg.lstsq(normals.T, found.velocity, rcond=SAME_NORMAL)[0], dtype=np.float64)
+        missing = -np.asarray(
+            np.linalg.lstsq(normals.T, found.velocity, rcond=INDEPENDENT_NORMALS_DEEP)[0], dtype=np.float64
+        )
         return found, found.velocity + missing @ normals, missing
 
     def _normals(self, found: Pass) -> Array:
@@ -108,12 +115,12 @@ class DeepKinks:
         if not len(held):
             return theta
         normals, heights = self._normals(self.pattern.run(theta)), self.pattern.heights(theta)[0][held]
-        return np.asarray(theta - np.linalg.lstsq(normals, heights, rcond=SAME_NORMAL)[0])
+        return np.asarray(theta - np.linalg.lstsq(normals, heights, rcond=INDEPENDENT_NORMALS_DEEP)[0])
 
     def _heights(self, theta: Array) -> Array:
         """Each kink's z on its side, relative to its size: what must stay above zero."""
         z, sizes = self.pattern.heights(theta)
-        return np.asarray(self.pattern.signs * z / np.maximum(sizes, 1e-300))
+        return np.asarray(self.pattern.signs * z / np.maximum(sizes, TINY))
 
     def _margins(self, theta: Array) -> Array:
         """How far shares are from 0 and from 1, (held, 2): what must stay above zero as well."""
@@ -131,7 +138,7 @@ class DeepKinks:
         def beyond_at(t: float) -> dict[Event, float]:
             """Past events; within the step, what begins at zero may be past by the error of interpolation only."""
             found = self._beyond(state_at(t))
-            tolerances = {event: BEYOND_SHARE if event[1] else ON_KINK for event in found}
+            tolerances = {event: LEFT_BOUNDS if event[1] else ON_KINK_HEIGHT_DEEP for event in found}
             return {
                 event: past
                 for event, past in found.items()
@@ -158,8 +165,8 @@ class DeepKinks:
     def _beyond(self, theta: Array) -> dict[Event, float]:
         """The events that are already past, each with how far."""
         heights, margins = self._heights(theta), self._margins(theta)
-        met = {(int(k), 0): float(heights[k]) for k in np.flatnonzero(heights < -BEYOND)}
-        ended = np.argwhere(margins < -BEYOND_SHARE)
+        met = {(int(k), 0): float(heights[k]) for k in np.flatnonzero(heights < -PAST_KINK_HEIGHT_DEEP)}
+        ended = np.argwhere(margins < -LEFT_BOUNDS)
         return met | {(int(self.held[k]), 1 if side else -1): float(margins[k, side]) for k, side in ended}
 
     def _value(self, event: Event, heights: Array, margins: Array) -> float:
@@ -176,7 +183,7 @@ class DeepKinks:
         if self._beyond(theta).keys() - {self._event}:
             return np.inf
         if side:
-            return 0.0 if abs(self._ahead(self._event, theta)) <= BEYOND_SHARE else np.inf
+            return 0.0 if abs(self._ahead(self._event, theta)) <= LEFT_BOUNDS else np.inf
         found, velocity, _ = self._move(theta)
         z, speed = self.pattern.heights(theta)[0][kink], self.pattern.speeds(found, velocity)[kink]
         return float(-z / speed) if speed * self.pattern.signs[kink] < 0.0 else np.inf
@@ -199,7 +206,7 @@ class DeepKinks:
             start += gap
         if margin(end) >= 0.0:  # a matter of rounding
             return end
-        return float(brentq(margin, start, end, xtol=4e-16 * max(end, 1e-300), rtol=1e-14, disp=False))
+        return float(brentq(margin, start, end, xtol=SAME_TIME * max(end, TINY), rtol=SMALLEST_STEP, disp=False))
 
     def apply(self, theta: Array, t: float, soon: float) -> Array:
         """Decide the event found last at time t; the weights as they go on. Kinks met within the time `soon` are decided too."""
@@ -215,7 +222,7 @@ class DeepKinks:
             share = self._find_shares(theta, found, missing)[0][np.searchsorted(self.held, kink)]
             self._change(kink, _way_out(share), Kind.RELEASE, t)
             found, velocity, _ = self._move(theta)
-        near = np.maximum(ON_KINK * sizes, soon * np.abs(self.pattern.speeds(found, velocity)))
+        near = np.maximum(ON_KINK_HEIGHT_DEEP * sizes, soon * np.abs(self.pattern.speeds(found, velocity)))
         touching = np.flatnonzero((np.abs(z) <= near) | (self.pattern.signs == 0))
         # a kink just released leaves at zero speed, whose sign says nothing
         self._settle(theta, np.setdiff1d(touching, [kink]) if side else np.union1d(touching, [kink]), t)
@@ -231,7 +238,7 @@ class DeepKinks:
             found, velocity, missing = self._move(theta)
             if len(missing):
                 shares, attracting = self._find_shares(theta, found, missing)
-                beyond = np.flatnonzero((np.abs(shares - 0.5) > 0.5 + BEYOND_SHARE) | ~attracting)
+                beyond = np.flatnonzero((np.abs(shares - 0.5) > 0.5 + LEFT_BOUNDS) | ~attracting)
                 if len(beyond):
                     self._change(int(self.held[beyond[0]]), _way_out(shares[beyond[0]]), Kind.RELEASE, t)
                     continue
@@ -249,7 +256,7 @@ class DeepKinks:
         found, velocity, missing = self._move(theta)
         for _ in pattern.tables:  # what a layer sees depends on the signs below it
             speeds = pattern.speeds(found, velocity)
-            moving = free[np.abs(speeds[free]) > NO_SPEED * np.abs(speeds).max()]
+            moving = free[np.abs(speeds[free]) > NO_KINK_SPEED_DEEP * np.abs(speeds).max()]
             pattern.signs[moving] = np.sign(speeds[moving])
             pattern.refresh()
         after, changed_velocity, changed_missing = self._move(theta)
@@ -257,8 +264,8 @@ class DeepKinks:
         shares, attracting = (
             self._find_shares(theta, after, changed_missing) if len(missing) else (missing, np.ones(0, bool))
         )
-        slowest = NO_SPEED * np.abs(then).max()
-        holding = attracting & (np.abs(shares - 0.5) <= 0.5 + BEYOND_SHARE)
+        slowest = NO_KINK_SPEED_DEEP * np.abs(then).max()
+        holding = attracting & (np.abs(shares - 0.5) <= 0.5 + LEFT_BOUNDS)
         if np.all(pattern.signs[free] * then[free] >= -slowest) and holding.all():
             pattern.shares[self.held] = shares
             for k in np.flatnonzero(pattern.signs != before):
@@ -279,7 +286,7 @@ class DeepKinks:
             found, velocity, _ = self._move(theta)
             normal = self.pattern.normal(found, kink)
             speeds[max(side, 0)] = float(normal @ velocity)
-            slowest = max(slowest, NO_SPEED * float(np.linalg.norm(normal) * np.linalg.norm(found.velocity)))
+            slowest = max(slowest, NO_KINK_SPEED_DEEP * float(np.linalg.norm(normal) * np.linalg.norm(found.velocity)))
         self.pattern.signs[kink] = sign
         self.pattern.refresh()
         return speeds[0], speeds[1], slowest
@@ -321,5 +328,5 @@ class DeepKinks:
 def _way_out(share: float) -> int:
     """The side to which a hold ends: where its share leaves [0, 1], or, if it ends because the kink comes to repel, where that
     pushes more, as in two layers."""
-    comes_to_repel = abs(share - 0.5) < 0.5 - AT_A_BOUND
+    comes_to_repel = abs(share - 0.5) < 0.5 - NEAR_BOUND
     return 1 if (share > 0.5) != comes_to_repel else -1

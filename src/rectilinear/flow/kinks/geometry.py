@@ -17,6 +17,7 @@ from ...problem import Problem
 from ..field.aligned_neurons import find_split
 from ..field.two_layer_kernels import INPUT_TILE, padded
 from ..threads import in_shares
+from ..tolerances import INDEPENDENT_NORMALS, INDEPENDENT_NORMALS_GRAM
 from .crossings import look_at_lines, look_at_split, next_catch
 
 MOST_REMEMBERED = 2**28  # bytes of samples as seen by patterns met before
@@ -106,14 +107,16 @@ class Kinks:
     def held_basis(self, held: Indices) -> Array:
         """Orthonormal rows that span the normals of these lines."""
         _, sizes, rows = np.linalg.svd(self.normals[held], full_matrices=False)
-        return rows[sizes > 1e-10 * sizes[0]]
+        return rows[sizes > INDEPENDENT_NORMALS * sizes[0]]
 
     def holds(self, signs: Signs, pull: Array) -> tuple[Array, Array]:
         """For a held pattern, D_l lambda_l and D_l of each held line."""
         held = np.flatnonzero(signs == 0)
         normals = self.normals[held]
         drive = (self.slopes(signs) * pull) @ self.x
-        return -np.linalg.pinv(normals @ normals.T, rcond=1e-12) @ (normals @ drive), self.jumps(pull)[held]
+        return -np.linalg.pinv(normals @ normals.T, rcond=INDEPENDENT_NORMALS_GRAM) @ (normals @ drive), self.jumps(pull)[
+            held
+        ]
 
     def hold_rows(self, signs: Signs) -> tuple[Array, Array]:
         """For a held pattern, linear maps (held, samples) from pulls to D_l lambda_l and to D_l."""
@@ -125,6 +128,6 @@ class Kinks:
     def _compute_holds(self, signs: Signs) -> tuple[Array, Array]:
         held = np.flatnonzero(signs == 0)
         normals = self.normals[held]
-        gram_inverse = np.linalg.pinv(normals @ normals.T, rcond=1e-12)
+        gram_inverse = np.linalg.pinv(normals @ normals.T, rcond=INDEPENDENT_NORMALS_GRAM)
         below = self.slopes(signs)[:, None] * self.x
         return -gram_inverse @ normals @ below.T, self.jump_rows[held]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ...arrays import Array, Signs
+from ..tolerances import AT_ORIGIN
 from .contact import resolve
 from .geometry import Kinks
 
-AT_ORIGIN = 1e-9  # |w| below this share of the neuron's size when a sliding neuron passes through zero
 EXITS = 200  # kinks met by a neuron that leaves the origin
 
 

@@ -10,6 +10,7 @@ from scipy.optimize import brentq
 from ...arrays import Array, Indices, Mask, Signs
 from ...problem import Problem
 from ..state import Start
+from ..tolerances import SAME_TIME, SMALLEST_STEP
 from .decisions import Decisions
 
 ROOT_STEPS = 50
@@ -24,7 +25,7 @@ def _root(function: Callable[..., float], neurons_at: NeuronsAt, about: tuple[in
 
     if along(start) <= 0.0:
         return start
-    return float(brentq(along, start, end, xtol=4e-16 * end, rtol=1e-14, maxiter=ROOT_STEPS, disp=False))
+    return float(brentq(along, start, end, xtol=SAME_TIME * end, rtol=SMALLEST_STEP, maxiter=ROOT_STEPS, disp=False))
 
 
 class Slides:
