@@ -29,11 +29,20 @@ def verdicts(problem):
 def test_named_data_sets_get_exactly_the_promised_verdicts(name):
     data = rl.datasets.make(name, **SMALLER.get(name, {}))
     found = rl.diagnose(problem_on(data))
-    assert tuple(found.findings) == FINDINGS
-    assert {key for key, finding in found.findings.items() if finding.holds} - ON_START == set(data.promises)
+    assert tuple(found.findings)[: len(FINDINGS)] == FINDINGS
+    assert {key for key in FINDINGS if found[key].holds} - ON_START == set(data.promises)
+    asked = {finding.name for reading in found.theorems for finding in reading.findings}
+    assert set(found.findings) == asked | set(FINDINGS)
     for key, finding in found.findings.items():
         assert finding is found[key]
         assert finding.sentence.endswith(".")
+
+
+def test_the_card_names_every_hypothesis():
+    found = rl.diagnose(problem_on(rl.datasets.six_points()))
+    assert all(name in repr(found) for name in found.findings)
+    assert "also yes" in repr(found)
+    assert len(found.findings) > len(FINDINGS)
 
 
 def nudged(data, x=None, y=None):

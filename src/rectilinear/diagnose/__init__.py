@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .. import conditions
-from ..conditions import Finding, budget
+from ..conditions import budget
 from ..problem import Problem, require_problem
 from ..progress import Wanted, reporter, shows_progress
 from ..theorems import THEOREMS
@@ -21,6 +20,7 @@ from .diagnosis import (
     Symmetry,
     Verification,
 )
+from .hypotheses import FINDINGS, findings_of
 from .outlook import outlook_of
 from .symmetry import symmetry_of
 from .verify import verify as verification_of
@@ -38,20 +38,6 @@ __all__ = [
     "Verification",
     "diagnose",
 ]
-
-ON_DATA = (
-    "even_inputs",
-    "odd_target",
-    "white_inputs",
-    "linear_target",
-    "separable",
-    "orthogonally_separable",
-    "orthogonal_inputs",
-    "nearly_orthogonal",
-    "expressible_target",
-)
-ON_START = ("small_start", "rank_one_start", "balanced_start")
-FINDINGS = (*ON_DATA[:-1], *ON_START, ON_DATA[-1])  # in the order they are shown
 
 
 @shows_progress
@@ -81,12 +67,11 @@ def diagnose(
     require_problem("diagnose", problem)
     report = reporter(progress) or (lambda fraction, note: None)
     report(0.0, "hypotheses")
-    findings = _findings(problem)
+    readings = read_theorems(problem)
+    findings = findings_of(problem, readings)
     symmetry = symmetry_of(problem, seed, lambda share, note: report(0.15 + 0.25 * share, note))
     findings["even_inputs"] = replace(findings["even_inputs"], p_value=symmetry.even_p)
     findings["odd_target"] = replace(findings["odd_target"], p_value=symmetry.odd_p)
-    report(0.4, "theorems")
-    readings = read_theorems(problem)
     report(0.5, "outlook")
     outlook = outlook_of(problem, readings)
     parts = budget(problem.data)
@@ -110,7 +95,3 @@ def read_theorems(problem: Problem) -> tuple[Reading, ...]:
     """Every theorem held against the problem: those that apply first, then those that miss least; the stronger first."""
     readings = [Reading(theorem, tuple(theorem.hypotheses(problem))) for theorem in THEOREMS.values()]
     return tuple(sorted(readings, key=lambda reading: (len(reading.missing), -reading.theorem.strength)))
-
-
-def _findings(problem: Problem) -> dict[str, Finding]:
-    return {name: getattr(conditions, name)(problem.data if name in ON_DATA else problem) for name in FINDINGS}

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable
 from math import isfinite, isinf
 from typing import TYPE_CHECKING
 
-from ..conditions.finding import VERDICTS
+from ..conditions.finding import VERDICTS, Finding
 from ..trajectory import Status
 
 if TYPE_CHECKING:
     from .diagnosis import Diagnosis, Outlook, Symmetry, Verification
 
 WIDTH = 118
+SHOWN = 12  # findings with a line of their own: those on data and start
 
 
 def card(diagnosis: Diagnosis) -> str:
@@ -20,9 +22,11 @@ def card(diagnosis: Diagnosis) -> str:
     lines = [f"Diagnosis of {repr(diagnosis.problem).removeprefix('Problem: ')}"]
     lines += [
         f"  {VERDICTS[finding.holds]:<10}{name:<23}{_short(finding.sentence)}"
-        for name, finding in diagnosis.findings.items()
+        for name, finding in list(diagnosis.findings.items())[:SHOWN]
     ]
+    others = list(diagnosis.findings.values())[SHOWN:]
     rows = [
+        *((f"also {VERDICTS[holds]}", _names(others, holds)) for holds in VERDICTS if _names(others, holds)),
         ("symmetry", symmetry_sentence(diagnosis.symmetry)),
         ("budget", repr(diagnosis.budget).removeprefix("Budget: ")),
         (
@@ -85,6 +89,10 @@ def verification_sentence(verified: Verification) -> str:
     if run.status is not Status.FINISHED:
         sentences.append(f"the simulation {run.ended}")
     return "; ".join(sentences) + "."
+
+
+def _names(findings: Iterable[Finding], holds: bool | None) -> str:
+    return ", ".join(finding.name for finding in findings if finding.holds is holds)
 
 
 def _short(sentence: str) -> str:

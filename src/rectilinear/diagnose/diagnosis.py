@@ -168,7 +168,8 @@ class Verification:
 class Diagnosis:
     """Everything `diagnose` says about a problem; print it for one screen of text, `to_json()` for machines.
 
-    `findings`: the twelve hypotheses by name, in a fixed order (`diagnosis["even_inputs"]` is short for
+    `findings`: the hypotheses by name, twelve on data and start in a fixed order and then those that only theorems ask for
+    (`diagnosis["even_inputs"]` is short for
     `diagnosis.findings["even_inputs"]`); each has .holds (True, False, None for undecided), .measured, .threshold, .witness,
     .sentence and, for `even_inputs` and `odd_target`, .p_value of the question about the population. `symmetry`: how far the
     data are from Condition 3. `budget`: shares of the labels that are linear, even, and beyond two layers, with the loss floor.

@@ -25,6 +25,25 @@ MEANINGS = {
     "small_start": "the starting outputs are negligible against the labels",
     "rank_one_start": "all neurons start along one direction, positive and negative ones alike (Assumption 4)",
     "balanced_start": "each neuron's incoming and outgoing weights have the same size",
+    "two_layers": "two layers without bias, both trained",
+    "first_layer_only": "two layers, of which the first one trains",
+    "every_layer_trains": "all layers train, without bias",
+    "relu": "neurons are silent on their negative side",
+    "square_loss": "the loss is the square loss",
+    "growing_loss": "the loss is the square or the logistic loss",
+    "falling_loss": "the loss is the logistic or the exponential loss, which falls for ever on separable data",
+    "lipschitz_loss": "small outputs change the pull of a sample little",
+    "no_decay": "there is no weight decay",
+    "both_classes": "there are samples of both classes",
+    "xor_samples": "two antipodal pairs of opposite labels on orthogonal lines",
+    "both_signs_grow": "neurons of both outgoing signs grow",
+    "neurons_for_both": "each class has a neuron that joins it",
+    "nearly_symmetric": "the data are near to even inputs with an odd target",
+    "broken_symmetry": "the data are not exactly symmetric",
+    "fixed_halves": "no sample lies between <x y> and the best linear fit",
+    "held_survivors": "every neuron that stays small during the rise is held by kinks",
+    "deep_aligned_start": "all layers start with the rank-one and rank-two structure of deep networks (Eq. 40)",
+    "two_class_layer": "the second layer is +1/m on one half of the neurons, -1/m on the other",
 }
 PARTS = {
     "linear": "linear: learned by any of these networks",
@@ -92,7 +111,7 @@ def _findings(findings: Iterable[Finding]) -> list[Html]:
 
 def _finding(finding: Finding) -> tuple[str, ...]:
     population = "" if finding.p_value is None else f" For the population: p = {_number(finding.p_value)}."
-    hypothesis = tag("div", tag("code", finding.name), tag("div", typeset(MEANINGS[finding.name]), class_="soft"))
+    hypothesis = tag("div", tag("code", finding.name), tag("div", typeset(MEANINGS.get(finding.name, "")), class_="soft"))
     found = _sentence(finding.sentence + population)
     return badge(VERDICTS[finding.holds]), hypothesis, found, _number(finding.measured), finding.requirement
 
