@@ -85,7 +85,7 @@ def test_the_verdict_follows_from_the_measurements(found, verdict):
 @pytest.mark.parametrize(
     ("measurement", "text", "holds"),
     [
-        (at_most("a", 2e-9, 1e-8), "a: 2·10⁻⁹ (≤ 1·10⁻⁸)", True),
+        (at_most("a", 2e-9, 1e-8), "a: 2·10⁻⁹ (≤ 10⁻⁸)", True),
         (at_least("b", 0.5, 1.0), "b: 0.5 (≥ 1)", False),
         (between("c", 0.5, 0.25, 0.75), "c: 0.5 (0.25 to 0.75)", True),
         (noted("d", 1.25), "d: 1.25", True),
@@ -272,6 +272,28 @@ def test_the_headline_is_the_number_that_decided():
     assert entry(noted("b", 1.0), FINE, TOO_LARGE).headline == str(TOO_LARGE)
     assert entry(noted("b", 1.0), FINE).headline == str(FINE)
     assert entry(noted("b", 1.0)).headline == "remark"
+    corrected = Entry(claim("a", None), Verdict.CORRECTED, (TOO_LARGE, MENDED), {}, {}, "", 0.0)
+    assert corrected.headline == f"{TOO_LARGE}; corrected: {MENDED}"
+
+
+@pytest.mark.parametrize(
+    ("measurement", "text"),
+    [
+        (at_most("a", 1.0, 1.0 + 1e-12), "≤ 1 + 10⁻¹²"),
+        (at_least("a", 1.0, 1.0 - 1e-9), "≥ 1 \N{MINUS SIGN} 10⁻⁹"),
+        (between("a", 1.0, 1.0 - 2e-6, 1.0 + 2e-6), "1 ± 2·10⁻⁶"),
+        (between("a", 1.0, 1.0 - 1e-6, 1.0 + 1e-9), "1 \N{MINUS SIGN} 10⁻⁶ to 1 + 10⁻⁹"),
+        (between("a", 1.0, 0.45, 1.1), "0.45 to 1.1"),
+        (at_most("a", 1.0, 1e-12), "≤ 10⁻¹²"),
+        (at_most("a", 1.0, 1.0), "≤ 1"),
+    ],
+)
+def test_thresholds_are_written_as_by_hand(measurement, text):
+    assert measurement.threshold == text
+
+
+def test_every_paper_that_can_be_read_has_its_address():
+    assert {key for key, paper in PAPERS.items() if paper.url is None} == {"simon"}
 
 
 @pytest.fixture
@@ -316,6 +338,23 @@ def test_the_command_prints_json_or_nothing(call, tmp_path):
     assert [row["name"] for row in printed["claims"]] == ["fine"]
     assert printed["versions"]["rectilinear"] == rl.__version__
     assert call("mended", "--quiet").stdout == ""
+
+
+def test_the_command_lists_the_claims_and_measures_none(call, tmp_path):
+    result = call("--list")
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert [line.split()[:2] for line in lines] == [
+        ["fine", "confirmed"],
+        ["mended", "corrected"],
+        ["surprising", "confirmed"],
+    ]
+    assert PAPERS["zhang"].authors in lines[0]
+    printed = json.loads(call("--list", "--json").stdout)
+    assert [(row["name"], row["url"], row["recorded"]) for row in printed[:1]] == [
+        ("fine", PAPERS["zhang"].url, "confirmed")
+    ]
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_command_refuses_unknown_names_with_a_sentence(call):

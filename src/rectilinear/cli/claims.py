@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from ..jsonable import json_text
 from .group import main
+
+if TYPE_CHECKING:
+    from ..reproduce import Claim
 
 
 @main.command("reproduce")
@@ -18,15 +23,26 @@ from .group import main
 )
 @click.option("--jobs", type=click.IntRange(min=1), help="Claims measured at a time; as many as there are cores by default.")
 @click.option("--engine", metavar="ADDRESS", help="Measure on the Dask cluster whose scheduler is there, instead.")
+@click.option("--list", "only_list", is_flag=True, help="List the claims with their recorded verdicts, and measure none.")
 @click.option("--json", "as_json", is_flag=True, help="Print the ledger as JSON instead of a line for each claim.")
 @click.option("--quiet", is_flag=True, help="Print nothing.")
 def reproduce_command(
-    names: tuple[str, ...], full: bool, out: Path, jobs: int | None, engine: str | None, as_json: bool, quiet: bool
+    names: tuple[str, ...],
+    full: bool,
+    out: Path,
+    jobs: int | None,
+    engine: str | None,
+    only_list: bool,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Check what the papers state, claim by claim, or the named claims only; write figures, numbers and report.html."""
     from ..crew import cores
     from ..reproduce import CLAIMS, Announcer, reproduce
 
+    if only_list:
+        click.echo(_listing(CLAIMS, as_json))
+        return
     try:
         with Announcer(silent=quiet or as_json) as announce:
             ledger = reproduce(CLAIMS, out, full, names, announce, jobs or cores(), engine)
@@ -39,3 +55,25 @@ def reproduce_command(
     elif not quiet:
         click.echo(f"{ledger}\n{out / 'report.html'}")
     sys.exit(1 if ledger.surprises else 0)
+
+
+def _listing(claims: tuple[Claim, ...], as_json: bool) -> str:
+    """Every claim: its name, recorded verdict, title and place; as JSON with statement and address of the paper too."""
+    from ..reproduce.papers import PAPERS
+
+    if not as_json:
+        return "\n".join(
+            f"{claim.name:<28} {claim.recorded.value:<13} {claim.title} ({PAPERS[claim.paper].authors}, {claim.source})"
+            for claim in claims
+        )
+    texts = ("name", "title", "paper", "source", "statement")
+    return json_text(
+        [
+            {
+                **{text: getattr(claim, text) for text in texts},
+                "url": PAPERS[claim.paper].url,
+                "recorded": claim.recorded.value,
+            }
+            for claim in claims
+        ]
+    )

@@ -47,7 +47,7 @@ def suggestions_for(
         found.append(
             Suggestion(
                 "break the symmetry further: the plateau lasts inversely to the asymmetry, twice of it halves the wait",
-                "perturbed_symmetry; Zhang et al., Fig. 2 and (v3) Fig. 6b",
+                "perturbed_symmetry; Zhang, Saxe & Latham, arXiv:2406.12615, Fig. 2 (v3: also Fig. 6b)",
             )
         )
     if findings["small_start"].holds is False:

@@ -7,12 +7,14 @@ import numpy as np
 from ..arrays import Array
 from ..conditions import broken_symmetry, nearly_symmetric, separable
 from ..errors import RectilinearError
+from ..measures import time_to_loss
 from ..prediction import Prediction
 from ..problem import Problem
 from ..reduced.stable_rank import stable_rank_of
 from ..theorems import predict
 from ..theorems.limit import Limit, linear_limit
 from ..theorems.perturbed_symmetry import plateau
+from ..trajectory import Trajectory
 from .diagnosis import Ending, Outlook, PlateauForecast, Reading
 
 POINTS = 201  # times of a predicted curve
@@ -44,7 +46,7 @@ def outlook_of(problem: Problem, readings: tuple[Reading, ...]) -> Outlook:
     fall_to = rest.height if rest is not None else ending.loss
     return Outlook(
         prediction=prediction,
-        first_drop=None if shown is None else first_drop(shown.times, shown.loss, fall_to),
+        first_drop=None if shown is None else first_drop(shown, fall_to),
         ending=ending,
         plateau=rest,
         effective_rank=None if prediction is None else _final_rank(prediction),
@@ -117,7 +119,7 @@ def _rest_at_linear_fit(mirrored: Prediction) -> PlateauForecast | None:
     height = float(mirrored.loss[-1])
     if height <= RESTING * float(mirrored.loss[0]):
         return None
-    return PlateauForecast(height, time_over(mirrored.times, mirrored.loss), np.nan)
+    return PlateauForecast(height, time_over(mirrored), np.nan)
 
 
 def course(problem: Problem, theorem: str, ending: float | None, rest: PlateauForecast | None = None) -> Prediction | None:
@@ -132,7 +134,7 @@ def course(problem: Problem, theorem: str, ending: float | None, rest: PlateauFo
                 break
             span *= 2
             prediction = predict(problem, _grid(span), theorem=theorem)
-        return predict(problem, _grid(AFTERWARDS * time_over(prediction.times, prediction.loss, ending)), theorem=theorem)
+        return predict(problem, _grid(AFTERWARDS * time_over(prediction, ending)), theorem=theorem)
     except RectilinearError:
         return None
 
@@ -157,29 +159,25 @@ def time_scale(problem: Problem) -> float:
     return 2.0 * max(1.0, float(np.log(1.0 / size)) if size else 1.0) / rate
 
 
-def first_drop(times: Array, loss: Array, fall_to: float | None = None) -> float | None:
+def first_drop(run: Trajectory, fall_to: float | None = None) -> float | None:
     """When half of the fall from the first loss to `fall_to` (or to the last loss) is done; None if it never is."""
-    target = float(loss[-1]) if fall_to is None else fall_to
-    if loss[0] - target <= NO_FALL * loss[0]:
+    target = float(run.loss[-1]) if fall_to is None else fall_to
+    if run.loss[0] - target <= NO_FALL * run.loss[0]:
         return None
-    return crossing(times, loss, (float(loss[0]) + target) / 2)
+    return crossing(run, (float(run.loss[0]) + target) / 2)
 
 
-def time_over(times: Array, loss: Array, ending: float | None = None) -> float:
+def time_over(run: Trajectory, ending: float | None = None) -> float:
     """When `OVER` of the fall from the first loss to `ending` (or to the last loss) is done; the last time if it never is."""
-    target = float(loss[-1]) if ending is None else ending
-    reached = crossing(times, loss, float(loss[0]) - OVER * (float(loss[0]) - target))
-    return float(times[-1]) if reached is None or reached == 0.0 else reached
+    target = float(run.loss[-1]) if ending is None else ending
+    reached = crossing(run, float(run.loss[0]) - OVER * (float(run.loss[0]) - target))
+    return float(run.times[-1]) if reached is None or reached == 0.0 else reached
 
 
-def crossing(times: Array, loss: Array, level: float) -> float | None:
-    """The first time at which the loss is at most `level`, between two times on a straight line; None if it never is."""
-    below = np.flatnonzero(loss <= level)
-    if not below.size or not loss[0] > level:
-        return None
-    k = int(below[0])
-    share = (loss[k - 1] - level) / (loss[k - 1] - loss[k])
-    return float(times[k - 1] + share * (times[k] - times[k - 1]))
+def crossing(run: Trajectory, level: float) -> float | None:
+    """The time at which the loss falls to `level`; None if it never does, or was there from the first."""
+    reached = time_to_loss(run, level)
+    return reached if run.loss[0] > level and np.isfinite(reached) else None
 
 
 def _grid(last: float) -> Array:

@@ -28,7 +28,7 @@ def verify(
     rest = outlook.plateau
     fall_to = outlook.ending.loss if rest is None else rest.height
     on_mirrored = "" if outlook.prediction is not None else ", mirrored data against these"
-    seen_drop = first_drop(run.times, run.loss, fall_to)
+    seen_drop = first_drop(run, fall_to)
     rows = [(f"first drop{on_mirrored}", _number(outlook.first_drop), _number(seen_drop))]
     if rest is not None:
         rows += _plateau_rows(rest, run)
@@ -39,7 +39,7 @@ def verify(
 def _plateau_rows(rest: PlateauForecast, run: Trajectory) -> list[tuple[str, float, float]]:
     """Height and duration; the simulated plateau begins where the predicted one does, and ends `DROP` below its own height."""
     height = plateau_height(run, rest)
-    ended = crossing(run.times, run.loss, (1 - DROP) * height)
+    ended = crossing(run, (1 - DROP) * height)
     duration = np.nan if ended is None else ended - rest.begins
     return [("plateau height", rest.height, height), ("plateau duration", rest.duration, duration)]
 

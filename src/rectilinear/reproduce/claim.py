@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Number = float | np.floating[Any]
 
+NEAR_WHOLE = 1e-4  # thresholds this near to a whole number are written as that number and the difference
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -74,10 +75,12 @@ class Measurement:
         """The range as text."""
         if not self.judges:
             return ""
-        low, high = written(self.low), written(self.high)
+        low, high = _near_whole(self.low), _near_whole(self.high)
         if self.low == -np.inf:
             return f"≤ {high}"
-        return f"≥ {low}" if self.high == np.inf else f"{low} to {high}"
+        if self.high == np.inf:
+            return f"≥ {low}"
+        return low.replace("−", "±") if low.replace("−", "+") == high else f"{low} to {high}"
 
     def __str__(self) -> str:
         return f"{self.what}: {written(self.value)}" + (f" ({self.threshold})" if self.judges else "")
@@ -186,4 +189,16 @@ def written(value: float) -> str:
         decimals = 1 - math.floor(math.log10(abs(value - rounded)))
         return f"{value:.{min(decimals, 12)}f}".rstrip("0").rstrip(".")
     mantissa, _, exponent = f"{value:.3g}".partition("e")
-    return f"{mantissa}·10{str(int(exponent)).translate(SUPERSCRIPTS)}" if exponent else mantissa
+    if not exponent:
+        return mantissa
+    power = f"10{str(int(exponent)).translate(SUPERSCRIPTS)}"
+    return power if mantissa == "1" else f"{mantissa}·{power}"
+
+
+def _near_whole(bound: float) -> str:
+    """A threshold as a person writes it: 1 + 10⁻¹², not 1.000000000001."""
+    whole = round(bound) if np.isfinite(bound) else 0
+    apart = abs(bound - whole)
+    if whole == 0 or apart == 0.0 or apart > NEAR_WHOLE:
+        return written(bound)
+    return f"{whole} {'+' if bound > whole else '−'} {written(apart)}"

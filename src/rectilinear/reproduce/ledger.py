@@ -20,7 +20,7 @@ from ..crew import share_out, side_by_side
 from ..errors import FileError, InputError, did_you_mean
 from ..jsonable import json_text
 from ..whole_files import whole_file
-from .claim import Claim, Evidence, Measurement, Verdict
+from .claim import Claim, Evidence, Form, Measurement, Verdict
 from .kernels import compile_kernels
 
 Progress = Callable[["Entry | None", Claim, int, int], None]  # (entry once done, claim, how many are done, of how many)
@@ -48,10 +48,17 @@ class Entry:
 
     @property
     def headline(self) -> str:
-        """The number that decided: the first that misses its threshold, else the first with one; the error of a failure."""
+        """The number that decided: the first that misses its threshold, else the first with one; the error of a failure.
+
+        Beside a number that fails as printed is the one that holds as corrected.
+        """
         judging = [measurement for measurement in self.measurements if measurement.judges]
         missing = [measurement for measurement in judging if not measurement.holds]
-        return str((missing or judging)[0]) if judging else self.remark
+        if not judging:
+            return self.remark
+        decided = str((missing or judging)[0])
+        corrected = [measurement for measurement in judging if measurement.form is Form.CORRECTED]
+        return f"{decided}; corrected: {corrected[0]}" if self.verdict is Verdict.CORRECTED else decided
 
     def to_json(self) -> dict[str, Any]:
         """All but the seconds, so that two runs with the same seeds give the same text."""

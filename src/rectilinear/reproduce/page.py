@@ -49,7 +49,9 @@ def _summary(ledger: Ledger) -> list[Html]:
 
 def _overview(key: str, entries: list[Entry]) -> Html:
     header = ("", "Claim", "Measured (threshold)", "Figure")
-    return tag("div", tag("h2", PAPERS[key].authors), table(header, map(_summary_row, entries), class_="overview"))
+    return tag(
+        "div", tag("h2", _linked(PAPERS[key].authors, key)), table(header, map(_summary_row, entries), class_="overview")
+    )
 
 
 def _summary_row(entry: Entry) -> tuple[str, ...]:
@@ -63,7 +65,10 @@ def _summary_row(entry: Entry) -> tuple[str, ...]:
 def _details(key: str, entries: list[Entry], out: Path) -> Html:
     paper = PAPERS[key]
     return tag(
-        "div", tag("h2", paper.title), tag("p", paper.citation, class_="soft"), *(_claim(entry, out) for entry in entries)
+        "div",
+        tag("h2", _linked(paper.title, key)),
+        tag("p", paper.citation, class_="soft"),
+        *(_claim(entry, out) for entry in entries),
     )
 
 
@@ -71,7 +76,7 @@ def _claim(entry: Entry, out: Path) -> Html:
     claim = entry.claim
     parts = [
         tag("h3", f"{claim.title} ", badge(entry.verdict.value)),
-        tag("p", claim.source, class_="soft"),
+        tag("p", _linked(claim.source, claim.paper), class_="soft"),
         tag("p", typeset(claim.statement), class_="statement"),
     ]
     if not entry.as_recorded:
@@ -85,6 +90,12 @@ def _claim(entry: Entry, out: Path) -> Html:
     settings = "; ".join(f"{name} {_text(value)}" for name, value in entry.settings.items())
     parts.append(tag("p", f"{settings}. " if settings else "", tag("code", claim.name), class_="soft"))
     return tag("section", *parts, class_="claim", id=claim.name)
+
+
+def _linked(text: str, paper: str) -> str:
+    """The text as a link to the paper, where that can be read."""
+    url = PAPERS[paper].url
+    return text if url is None else tag("a", text, href=url)
 
 
 def _row(measurement: Measurement) -> tuple[str, ...]:

@@ -6,9 +6,12 @@ from typing import NamedTuple
 
 
 class Paper(NamedTuple):
+    """A paper; `url` is where it can be read, if anywhere."""
+
     authors: str
     title: str
     citation: str
+    url: str | None = None
 
 
 ZHANG, KOU, PHUONG_LAMPERT, SIMON = "zhang", "kou", "phuong_lampert", "simon"
@@ -18,16 +21,19 @@ PAPERS: dict[str, Paper] = {
         "Zhang, Saxe and Latham",
         "When Are Bias-Free ReLU Networks Effectively Linear Networks?",
         "Y. Zhang, A. Saxe and P. E. Latham, arXiv:2406.12615. Numbers are those of version 1, version 3's in brackets.",
+        "https://arxiv.org/abs/2406.12615",
     ),
     KOU: Paper(
         "Kou, Chen and Gu",
         "Implicit Bias of Gradient Descent for Two-layer ReLU and Leaky ReLU Networks on Nearly-orthogonal Data",
         "Y. Kou, Z. Chen and Q. Gu, NeurIPS 2023, arXiv:2310.18935.",
+        "https://arxiv.org/abs/2310.18935",
     ),
     PHUONG_LAMPERT: Paper(
         "Phuong and Lampert",
         "The Inductive Bias of ReLU Networks on Orthogonally Separable Data",
         "M. Phuong and C. H. Lampert, ICLR 2021.",
+        "https://openreview.net/forum?id=krz7T0xU9Z_",
     ),
     SIMON: Paper(
         "Simon",
