@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 Document = dict[str, Any]
 Progress = Callable[[float, str], None]
 
-FRAMES = 150  # moments of a run, at equal ratios of time
+FRAMES, PREVIEW_FRAMES = 150, 80  # moments of a run, at equal ratios of time
 DECADES = 3.5  # of ordinary time that the page shows
 FIRST_LOG10 = 0.1  # log10 t at which far runs begin
 DIRECTIONS = 360  # in which the output of deeper networks is told; a bias-free network is linear along each ray
@@ -125,16 +125,16 @@ def theory_document(state: State, progress: Progress | None = None) -> Document:
 
 
 def _simulated(problem: Problem, state: State, final: bool, progress: Progress | None) -> Trajectory:
-    budget = FINAL if final else PREVIEW
+    budget, frames = (FINAL, FRAMES) if final else (PREVIEW, PREVIEW_FRAMES)
     if state.far:
-        asked = np.append(-np.inf, np.geomspace(min(FIRST_LOG10, state.until / 2), state.until, FRAMES - 1))
+        asked = np.append(-np.inf, np.geomspace(min(FIRST_LOG10, state.until / 2), state.until, frames - 1))
         return simulate(problem, log10_times=asked, **budget, progress=progress)  # type: ignore[arg-type]
-    return simulate(problem, moments(state.until), **budget, progress=progress)  # type: ignore[arg-type]
+    return simulate(problem, moments(state.until, frames), **budget, progress=progress)  # type: ignore[arg-type]
 
 
-def moments(until: float) -> Array:
+def moments(until: float, frames: int = FRAMES) -> Array:
     """The start and then times at equal ratios, the last being `until`, (t,)."""
-    return np.append(0.0, np.geomspace(until / 10**DECADES, until, FRAMES - 1))
+    return np.append(0.0, np.geomspace(until / 10**DECADES, until, frames - 1))
 
 
 def _clock(run: Trajectory) -> Array:

@@ -72,6 +72,7 @@ def presets() -> tuple[State, ...]:
 
 
 STUCK_SEED = 3
+WIDE = 100  # where neurons are so many that light ones are followed apart
 
 
 def small_runs() -> tuple[State, ...]:
@@ -83,7 +84,8 @@ def small_runs() -> tuple[State, ...]:
         "To t = 10^1,000,000": {},
         "A deep network": {"width": 3, "until": 3.0},
     }
-    return tuple(replace(state, **shapes[state.name]) for state in presets() if state.name in shapes)
+    small = tuple(replace(state, **shapes[state.name]) for state in presets() if state.name in shapes)
+    return (*small, replace(small[0], width=WIDE))
 
 
 def _state(name: str, data: Dataset, note: str, **settings: Any) -> State:

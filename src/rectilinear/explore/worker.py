@@ -21,6 +21,7 @@ from .warm import warm_up
 STOP = "stop"
 READY = "ready"
 PATIENCE = 5.0  # seconds beyond its budget, or after it was told to stop, that a process may still take
+THEORY_YIELDS = 10  # how nice theory is to the exact run, which a drag waits for
 LOOK_EVERY = 0.1  # seconds between two looks at the deadline
 
 Deliver = Callable[[Hashable, Document], Awaitable[None]]
@@ -133,6 +134,8 @@ class Worker:
 
 def _work(answer: Answer, connection: Connection) -> None:
     """The process: compile, say so, then answer until the other end is closed."""
+    if answer is answer_theory and hasattr(os, "nice"):
+        os.nice(THEORY_YIELDS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all processes; the first one decides
 
     def progress(fraction: float, note: str) -> None:

@@ -8,12 +8,12 @@ import { createPlane } from "./plane.js";
 import { fromAddress, heldAt, readRun, toAddress } from "./state.js";
 import { createTour } from "./tour.js";
 
-const PATIENCE = 300; // milliseconds after which a drag no longer waits for the run before
+const PATIENCE = 1100; // milliseconds after which a drag no longer waits for the run before: its budget and a little
 const RESTING = 400; // milliseconds after the last change when the run is made exact
 const PLAYING = 7000; // milliseconds from the first frame to the last
 
 function render({ model, el }) {
-  const view = { welcome: null, state: null, document: null, run: null, theory: null, theoryDocument: null, ghost: null, frame: null, chosen: null };
+  const view = { welcome: null, state: null, document: null, run: null, theory: null, ghost: null, frame: 0, place: null, asked: null, chosen: null };
   const traffic = { id: 0, drawn: 0, flying: null, pending: null };
 
   const root = h("div", { class: "rectilinear-explorer", "data-status": "connecting" });
@@ -131,7 +131,7 @@ function render({ model, el }) {
   function open(name) {
     const preset = view.welcome.presets.find((known) => known.name === name);
     if (!preset) return;
-    view.frame = null;
+    view.place = null;
     view.chosen = null;
     become({ ...preset }, true);
   }
@@ -148,7 +148,7 @@ function render({ model, el }) {
   function showState() {
     controls.show(view.state, live());
     pointForm.show(view.state.points, view.chosen, live());
-    plane.show({ points: view.state.points, run: view.run, ghost: view.ghost, frame: view.frame ?? 0, live: live() });
+    plane.show({ points: view.state.points, run: view.run, ghost: view.ghost, frame: view.frame, live: live() });
     note.textContent = view.state.note;
     const offered = [...presets.options].some((option) => option.value === view.state.name);
     presets.value = offered && view.state.name !== "My data" ? view.state.name : "mine";
@@ -177,7 +177,14 @@ function render({ model, el }) {
 
   function moveTo(frame) {
     if (!view.run) return;
-    view.frame = Math.max(0, Math.min(view.run.frames - 1, frame));
+    view.place = Math.max(0, Math.min(1, frame / Math.max(1, view.run.frames - 1)));
+    showMoment();
+  }
+
+  // The moment is kept as a share of the run, which previews tell in fewer frames.
+  function showMoment() {
+    if (!view.run) return;
+    view.frame = Math.round((view.place ?? 1) * (view.run.frames - 1));
     plane.show({ points: view.state.points, run: view.run, ghost: view.ghost, frame: view.frame, live: live() });
     curve.moveCursor(view.frame);
     transport.show();
@@ -187,12 +194,12 @@ function render({ model, el }) {
   }
 
   function writeAddress() {
-    if (view.state) model.address?.write(toAddress(view.state, view.frame ?? 0));
+    if (view.state) model.address?.write(toAddress(view.state, view.frame));
   }
 
   function redraw() {
-    curve.show({ run: view.run, ghost: view.ghost, theory: view.theory, frame: view.frame ?? 0 });
-    moveTo(view.frame ?? 0);
+    curve.show({ run: view.run, ghost: view.ghost, theory: view.theory, frame: view.frame });
+    showMoment();
   }
 
   const on = {
@@ -204,26 +211,24 @@ function render({ model, el }) {
       if (live()) presets.append(h("option", { value: "mine" }, "My data …"));
       const found = again ? null : fromAddress(model.address?.read() ?? "", message.presets[0]);
       if (!again) view.state = found?.state ?? message.presets[0];
-      if (found?.frame !== null && found) view.frame = found.frame;
+      view.asked = found?.frame ?? null;
       traffic.flying = null;
       if (message.ready === false) say("Preparing the exact solver: it compiles once, about a minute after an install …");
       else say("Ready.");
       become(view.state, true);
     },
     ready() {
-      say("Ready.");
+      if (!view.run) say("Ready.");
     },
     run(message) {
       if (message.id < traffic.drawn) return;
       traffic.drawn = message.id;
       const waitedFor = traffic.flying?.id === message.id;
-      const moment = view.run && view.frame !== null ? view.frame / Math.max(1, view.run.frames - 1) : null;
       view.document = message;
       view.run = readRun(message);
-      if (view.frame === null) view.frame = view.run.frames - 1;
-      else if (moment !== null && view.run.frames !== Number(root.dataset.frames)) view.frame = Math.round(moment * (view.run.frames - 1));
-      view.frame = Math.min(view.frame, view.run.frames - 1);
-      root.dataset.frames = view.run.frames;
+      if (view.asked !== null) view.place = Math.min(1, view.asked / Math.max(1, view.run.frames - 1));
+      view.asked = null;
+      view.frame = Math.round((view.place ?? 1) * (view.run.frames - 1));
       if (view.theory && JSON.stringify(view.theory.state) !== JSON.stringify(message.state)) lights.element.classList.add("stale");
       redraw();
       showFacts(message);
@@ -244,7 +249,7 @@ function render({ model, el }) {
       lights.show(message);
       lights.element.classList.remove("stale");
       root.dataset.theory = message.id;
-      if (view.run) curve.show({ run: view.run, ghost: view.ghost, theory: message, frame: view.frame ?? 0 });
+      if (view.run) curve.show({ run: view.run, ghost: view.ghost, theory: message, frame: view.frame });
     },
     error(message) {
       say(message.text);

@@ -126,8 +126,8 @@ export function createPlane({ change, select }) {
   }
 
   function drawNeurons(layer, run, heads) {
-    if (!run) return layer.replaceChildren();
-    const frame = Math.min(view.frame, run.frames - 1);
+    if (!run || !view.run) return layer.replaceChildren();
+    const frame = Math.round((view.frame / Math.max(1, view.run.frames - 1)) * (run.frames - 1));
     const paths = { plus: ["", ""], minus: ["", ""] };
     for (let k = 0; k < run.neurons; k++) {
       const [x, y, dx, dy] = tip(run, frame, k);
