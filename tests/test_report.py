@@ -66,10 +66,10 @@ def test_the_page_has_a_row_a_section_and_a_verdict_for_each_claim(written):
     for piece in (
         "Title <good>",
         "If a < b then c.",
-        "1·10⁻⁹",
-        "≤ 1·10⁻⁶",
+        "10⁻⁹",
+        "≤ 10⁻⁶",
         "Remarkable.",
-        "scales 1·10⁻⁸, 0.5; seed 0.",
+        "scales 10⁻⁸, 0.5; seed 0.",
         "as corrected",
         "with t = 1010000 and Wlin",  # a power and an index, no longer signs
         "Recorded verdict: confirmed.",
