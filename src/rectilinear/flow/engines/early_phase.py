@@ -177,11 +177,13 @@ class EarlyPhase:
 
     def _move_one(self, h: int, theta: Array, signs: Signs, used: float, length: float, line: int) -> float:
         """One neuron with holds, from `used` to `length`; what it adds to the energy."""
-        kinks, decisions, energy = self.kinks, self.decisions, 0.0
+        kinks, decisions, energy, step = self.kinks, self.decisions, 0.0, np.inf
         for _ in range(MOST_EVENTS):
             if line >= 0:
-                arrived = np.array([line])
-                signs[h], theta[h] = decisions.settle(h, theta[h], signs[h], arrived, self.pull, self.t + used)
+                pattern, arrived, now = signs[h].copy(), np.array([line]), self.t + used
+                signs[h], theta[h] = decisions.settle(h, theta[h], signs[h], arrived, self.pull, now)
+                if step == 0.0 and (signs[h] == pattern).all():  # sent back, and yet pushed over it: zero up to rounding
+                    signs[h] = decisions.graze(h, theta[h], pattern, line, self.pull, now)
             g = self.pull @ kinks.seen(signs[h])
             wait, line = next_kink(theta[h], g, signs[h], kinks.normals, self.matters)
             turns = self._sign_change(theta[h], g) if (signs[h] == 0).any() else np.inf

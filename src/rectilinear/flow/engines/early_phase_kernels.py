@@ -6,8 +6,11 @@ import numba
 import numpy as np
 
 from ...arrays import Array, Indices, Mask, Signs
+from ..kinks.crossings import touches_another
 
 MOST_EVENTS = 100_000
+PAST = 1e-14  # |n.w| below this share of the neuron's size does not say on which side it is
+SLOW = 1e-12  # n.g below this share of |g| is rounding
 
 
 @numba.njit(cache=True, nogil=True)
@@ -63,12 +66,15 @@ def next_kink(theta: Array, g: Array, signs: Signs, normals: Array, matters: Mas
         return best, where
     along = np.dot(g, theta[:d]) / size
     p, m = along + theta[d], along - theta[d]
+    reach = PAST * np.sqrt(np.dot(theta, theta))
     for line in range(signs.shape[0]):
         if signs[line] == 0 or not matters[line]:
             continue
         c = np.dot(normals[line], g) / size
-        b = np.dot(normals[line], theta[:d]) - c * along
-        value = _next_root(c, b, p, m, float(signs[line]))
+        height = np.dot(normals[line], theta[:d])
+        if signs[line] * height <= reach and signs[line] * c * theta[d] < -SLOW * abs(theta[d]):
+            return 0.0, line  # it rests on the kink, and is pushed over it
+        value = _next_root(c, height - c * along, p, m, float(signs[line]))
         if value < best:
             best, where = value, line
     return np.log(best) / size, where
@@ -121,7 +127,7 @@ def advance_free(
             turn = 1.0 if thetas[n, d] >= 0.0 else -1.0
             here = turn * np.dot(g, normals[hit])
             there = here - turn * signs[n, hit] * jumps[hit]
-            if here * there <= 0.0:
+            if here * there <= 0.0 or touches_another(thetas[n, :d], np.sqrt(np.dot(thetas[n], thetas[n])), normals, hit):
                 where[n] = hit
                 break
             if count == events.shape[0]:

@@ -12,6 +12,7 @@ import numpy as np
 from ...arrays import Array, Indices, Signs
 from ..collocation import MATRIX, NODES, STAGES, basis, first_root
 from ..kinks.contact import ON_A_BOUND
+from ..kinks.crossings import touches_another
 
 MOST_EVENTS = 64  # of one neuron in one step; with more, the step was too long
 DONE, NEEDS_DECISION = 0, 1
@@ -149,7 +150,8 @@ def follow_free(
                 collocate_neuron(thetas[n], seen, pulls, h, u, at, l2, train, path)
                 thetas[n] = path[-1]
                 u = at
-            if held >= 0 or when == 0.0:
+            size = np.sqrt(np.dot(thetas[n], thetas[n]))
+            if held >= 0 or when == 0.0 or touches_another(thetas[n, :d], size, normals, where):
                 status[n] = NEEDS_DECISION
                 break
             pulls_at(pulls, u, pull)

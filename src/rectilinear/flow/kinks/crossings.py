@@ -14,6 +14,7 @@ from ..field.aligned_neurons import Split, Sums, sums_of_split
 from ..field.two_layer_kernels import BLOCK, INPUT_TILE
 from ..threads import in_shares
 
+TOUCHING = 1e-12  # |n.w| as a share of the neuron's size, as tolerances.ON_KINK_HEIGHT: zero up to rounding
 FEW_NEURONS = 1_000  # up to here every node of the step is looked at, beyond every other one
 
 
@@ -188,3 +189,16 @@ def disagreements(split: Split, sums: Sums, signs: Signs) -> Indices:
     for k in range(len(found)):
         pairs[k, 0], pairs[k, 1] = found[k]
     return pairs
+
+
+@numba.njit(cache=True, nogil=True)
+def touches_another(w: Array, size: float, normals: Array, line: int) -> bool:
+    """Whether a neuron on this line touches another one too, up to rounding: then they must be decided together."""
+    for other in range(normals.shape[0]):
+        if other != line:
+            height = 0.0
+            for j in range(normals.shape[1]):
+                height += normals[other, j] * w[j]
+            if abs(height) <= TOUCHING * size:
+                return True
+    return False

@@ -1,0 +1,45 @@
+"""Integer data, where neurons come to rest exactly on kinks and touch several at once: the early phase and whole runs agree."""
+
+import numpy as np
+import pytest
+
+from rectilinear import Dataset, Network, Problem, descend, simulate
+
+EARLY = 6.0  # in units of the mean length of the samples: the outputs are still negligible
+
+
+def lattice_problem(seed: int) -> Problem:
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(2, 8)), int(rng.integers(1, 5))
+    x = rng.integers(-2, 3, (n, d)).astype(float)
+    x[~x.any(axis=1)] = np.eye(d)[0]
+    net = Network(inputs=d, widths=(20,))
+    return Problem(Dataset(x, rng.choice([-1.0, 1.0], n)), net, net.init(scale=1e-9, seed=seed))
+
+
+def tied_problem() -> Problem:
+    """A neuron crosses a kink with speed exactly zero beyond it, and is pushed back later."""
+    x = np.array([[-2.0, -1, 1], [0, 1, 0], [2, 0, 0], [1, 2, 0]])
+    net = Network(inputs=3, widths=(20,))
+    return Problem(Dataset(x, [-1.0, -1, -1, 1]), net, net.init(scale=1e-9, seed=99))
+
+
+# 121 and 151: a neuron that rests on one kink meets another at w = 0; 194 to 268: it is pushed back over the one it rests on
+CASES = [tied_problem(), *(lattice_problem(seed) for seed in (121, 151, 194, 198, 247, 268))]
+
+
+@pytest.mark.parametrize("problem", CASES)
+def test_the_early_phase_agrees_with_steps(problem: Problem) -> None:
+    t = EARLY / np.mean(np.linalg.norm(problem.x, axis=1))
+    early, stepped = (simulate(problem, times=[t], early_phase=phase).final for phase in (True, False))
+    apart, size = (np.hypot(np.linalg.norm(w, axis=1), a[0]) for w, a in
+                   ((early[0] - stepped[0], early[1] - stepped[1]), stepped))  # fmt: skip
+    assert np.max(apart / size) < 1e-7
+
+
+@pytest.mark.parametrize("problem", CASES[:3])
+def test_and_with_descent(problem: Problem) -> None:
+    t, steps = EARLY / np.mean(np.linalg.norm(problem.x, axis=1)), 20_000
+    flow = simulate(problem, times=[t]).final[0]
+    small_steps = descend(problem, learning_rate=t / steps, steps=steps, record_every=steps).final[0]
+    assert np.abs(flow - small_steps).max() < 1e-3 * np.abs(flow).max()
