@@ -25,6 +25,7 @@ from .functions import FileFunction, identity
 Measure = Callable[[Trajectory], Any]
 
 OFF = 0.01  # relative error of the loss from which on theory and run have diverged, unless said otherwise
+AT_REST = 1e-8  # a gradient below which nothing moves any more
 AT_THE_END = (
     "linear_fraction",
     "even_energy",
@@ -54,6 +55,12 @@ def final_loss(run: Trajectory) -> float:
 def loss_share(run: Trajectory) -> float:
     """What is left of the first loss at the last saved time."""
     return float(run.loss[-1] / run.loss[0])
+
+
+def loss_at_rest(run: Trajectory) -> float:
+    """What is left of the first loss where the flow has come to rest: nan where the gradient is not below 1e-8 at the end."""
+    moving = sum(float(np.sum(layer**2)) for layer in run.problem.gradient(run.final)) > AT_REST**2
+    return math.nan if moving else loss_share(run)
 
 
 def loss(run: Trajectory) -> Array:
@@ -97,7 +104,8 @@ def _at_the_end(name: str, run: Trajectory, *arguments: float | str) -> Any:
 
 
 NAMED: dict[str, Callable[..., Any]] = {
-    function.__name__: function for function in (final_loss, loss_share, loss, times, events, diverges_at, off_structure)
+    function.__name__: function
+    for function in (final_loss, loss_share, loss_at_rest, loss, times, events, diverges_at, off_structure)
 }
 NAMED |= {name: getattr(measures, name) for name in ON_CURVES}
 NAMED |= {name: partial(_at_the_end, name) for name in AT_THE_END}
