@@ -9,13 +9,13 @@ import numpy as np
 from ... import datasets
 from ...arrays import Array, Mask
 from ...dataset import Dataset
-from ...flow import descend
+from ...flow import descend, simulate
 from ...network import Network, Weights
 from ...plots import style
 from ...problem import Problem
 from ...reduced.deep_structure import deep_structure
 from ...trajectory import Trajectory
-from ..claim import Claim, Evidence, Picture, Verdict, at_least, at_most, noted
+from ..claim import Claim, Evidence, Measurement, Picture, Verdict, at_least, at_most, noted
 from ..papers import ZHANG
 
 if TYPE_CHECKING:
@@ -158,6 +158,7 @@ def check_conjecture(full: bool) -> Evidence:
             noted(f"not done by t = {RATE * steps:g}", int(np.sum(~fitted & ~half))),
             at_most("fitted, depth 3, scale 0.05: share of weights off the structure, largest", table[small, 4].max(), 0.05),
             at_most("fitted, all: share of weights off the structure, largest", table[fitted, 4].max(), 0.35),
+            *_smallest_counter_example(),
         ),
         settings={
             "data sets": list(sets),
@@ -174,8 +175,35 @@ def check_conjecture(full: bool) -> Evidence:
         open_question="A search cannot prove the conjecture. Every network that fitted its data has come near the structure, the "
         "nearer the smaller its start. But not every network fits: the two halves are learned one after the other, and in narrow "
         "networks one of them can be dead from the start; then the loss stays at one half for good, with one block only. In the "
-        "limit of small weights and finite width the conjecture needs a condition that both halves are alive.",
+        "limit of small weights and finite width the conjecture needs a condition that both halves are alive. Nor is it enough that "
+        "they are at the start: in the smallest counter-example that a search by exact flow found (docs/conjecture_11.toml), of width "
+        "2 on one pair of points, both samples activate neurons of every layer, but no output weight has the sign that one of them "
+        "needs; its neurons are pushed over to the other side and the sample is seen by none of them, for good, whatever the scale.",
     )
+
+
+def _smallest_counter_example() -> tuple[Measurement, ...]:
+    """Where `rectilinear sweep docs/conjecture_11.toml --seek "loss_at_rest > 0.1"` ends, at three sizes of the start."""
+    network, data = Network(1, (2, 2)), datasets.linear_teacher(inputs=1, pairs=1)
+    starts = [Problem(data, network, network.init(scale, seed=0)) for scale in (0.01, 0.1, 0.3)]
+    runs = [simulate(start, np.geomspace(1.0, 1e7, 36), stop_gradient=1e-12) for start in starts]
+    awake = [
+        min(float((h > 0).any(axis=1).mean()) for h in network.preactivations(start.weights, data.x)[:-1])
+        for start in starts
+    ]
+    seen = [float((network.preactivations(run.final, data.x)[0] > 0).any(axis=1).mean()) for run in runs]
+    return (
+        noted(
+            "smallest counter-example, scales 0.01, 0.1, 0.3: share of the loss left at rest, smallest", _left(runs).min()
+        ),
+        noted("the same, largest", _left(runs).max()),
+        noted("samples that some neuron of every hidden layer sees at the start, smallest share", min(awake)),
+        noted("samples that some neuron sees at the end, largest share", max(seen)),
+    )
+
+
+def _left(runs: list[Trajectory]) -> Array:
+    return np.array([run.loss[-1] / run.problem.data_loss(run.problem.weights) for run in runs])
 
 
 def _outcome(run: Trajectory) -> tuple[float, float, float]:

@@ -13,6 +13,7 @@ from ...flow import simulate
 from ...network import Network, Weights
 from ...plots import style
 from ...problem import Problem
+from ...sweep import sweep
 from ...theorems.perturbed_symmetry import plateau
 from ...trajectory import Trajectory
 from ..claim import Claim, Evidence, Form, Picture, Verdict, at_least, at_most, between, noted
@@ -187,14 +188,8 @@ def check_duration(full: bool) -> Evidence:
         [0.01, 0.02, 0.05, 0.075, 0.1, 0.125, 0.15, 0.175, 0.2] if full else [0.01, 0.02, 0.05, 0.1, 0.15, 0.2]
     )
     seeds = range(8 if full else 2)
-    measured, predicted = np.full((len(deltas), len(seeds)), np.nan), np.full((len(deltas), len(seeds)), np.nan)
-    for i, delta in enumerate(deltas):
-        for seed in seeds:
-            run = six_point_run(float(delta), seed, np.linspace(0.0, 150.0 / delta, 601))
-            begin, end = _first_fall(run), measures.plateau_end(run)
-            if np.isfinite(end):
-                measured[i, seed] = end - begin
-                predicted[i, seed] = plateau(run.problem).ends - begin
+    table = sweep(_past_the_plateau, {"delta": deltas, "seed": seeds}, _durations, jobs=0)
+    measured, predicted = np.moveaxis(table["_durations"].values, -1, 0)
     inverse = np.nanmedian(1.0 / measured, axis=1)
     small = deltas <= 0.05
     slope = float(np.sum(inverse[small] * deltas[small]) / np.sum(deltas[small] ** 2))
@@ -221,6 +216,16 @@ def check_duration(full: bool) -> Evidence:
         },
         remark="Seeds that never leave the plateau are left out.",
     )
+
+
+def _past_the_plateau(delta: float, seed: int) -> Trajectory:
+    return six_point_run(delta, seed, np.linspace(0.0, 150.0 / delta, 601))
+
+
+def _durations(run: Trajectory) -> tuple[float, float]:
+    """How long the plateau lasts, and how long by perturbation theory; nan where it does not end."""
+    begin, end = _first_fall(run), measures.plateau_end(run)
+    return (end - begin, plateau(run.problem).ends - begin) if np.isfinite(end) else (np.nan, np.nan)
 
 
 def _beyond(deltas: Array, off: Array, level: float) -> float:
