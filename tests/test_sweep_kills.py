@@ -18,8 +18,10 @@ import pytest
 import rectilinear as rl
 from rectilinear import whole_files
 from rectilinear.errors import FileError, FlowError
+from rectilinear.reproduce import reproduce
 from rectilinear.sweep import failures, open_sweep
 from sweep_parts import executions, problem, with_folder
+from trivial_claim import CLAIM
 
 GRID = {"height": [0.1, 0.2], "seed": range(5)}
 RUNS = 10
@@ -227,6 +229,10 @@ class TestClusters:
         assert (table["status"] == "done").all()
         assert killed == [3, 6]
         assert RUNS + REHEARSALS <= len(executions(tmp_path)) <= RUNS + REHEARSALS + 2 * len(killed)
+
+    def test_the_ledger_runs_there_too(self, client, tmp_path):
+        ledger = reproduce([CLAIM], tmp_path, engine=client.scheduler.address)
+        assert [entry.as_recorded for entry in ledger.entries] == [True]
 
     def test_workers_compute_on_one_thread(self, client):
         from rectilinear.crew import on_cluster
