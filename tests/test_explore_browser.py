@@ -12,6 +12,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
+import rectilinear as rl
 from explorers import serving
 from rectilinear.explore.page import replay_page
 from rectilinear.explore.presets import presets
@@ -234,7 +235,7 @@ def test_lights_say_what_holds_and_for_which_theorem(open_page: Callable[..., Wa
     watched = open_page()
     watched.page.wait_for_selector("[data-theory]")
     rows = watched.page.locator(".lights li")
-    assert rows.count() == 12
+    assert rows.count() == len(rl.diagnose(presets()[0].problem()).findings)
     small = rows.filter(has_text="small start")
     assert "yes" in small.text_content()
     small.hover()

@@ -66,7 +66,7 @@ def presets() -> tuple[State, ...]:
             depth=2,
             scale=1.0,
             seed=1,
-            until=100.0,
+            until=40.0,
         ),
     )
 

@@ -28,7 +28,7 @@ function render({ model, el }) {
   const lights = createLights();
   const tour = createTour({ open, moveTo });
   const paste = createPaste({ most: () => view.welcome.bounds.points, use: (mine) => become(adjusted({ ...view.state, ...mine, far: false, until: view.state.far ? 3000 : view.state.until, name: "My data" }, view.state), true) });
-  const keepers = createKeepers({ current: () => view, plane, curve, askPage: model.replays ? null : () => model.send({ kind: "page" }), say });
+  const keepers = createKeepers({ current: () => ({ ...view, theory: fitting() }), plane, curve, askPage: model.replays ? null : () => model.send({ kind: "page" }), say });
   const transport = createTransport();
   const buttons = headerButtons();
 
@@ -197,8 +197,14 @@ function render({ model, el }) {
     if (view.state) model.address?.write(toAddress(view.state, view.frame));
   }
 
+  // What theory says of the run that is drawn; null while it still speaks of another.
+  function fitting() {
+    const same = view.theory && view.document && JSON.stringify(view.theory.state) === JSON.stringify(view.document.state);
+    return same ? view.theory : null;
+  }
+
   function redraw() {
-    curve.show({ run: view.run, ghost: view.ghost, theory: view.theory, frame: view.frame });
+    curve.show({ run: view.run, ghost: view.ghost, theory: fitting(), frame: view.frame });
     showMoment();
   }
 
@@ -229,7 +235,7 @@ function render({ model, el }) {
       if (view.asked !== null) view.place = Math.min(1, view.asked / Math.max(1, view.run.frames - 1));
       view.asked = null;
       view.frame = Math.round((view.place ?? 1) * (view.run.frames - 1));
-      if (view.theory && JSON.stringify(view.theory.state) !== JSON.stringify(message.state)) lights.element.classList.add("stale");
+      lights.element.classList.toggle("stale", fitting() === null);
       redraw();
       showFacts(message);
       if (waitedFor) {
@@ -247,9 +253,9 @@ function render({ model, el }) {
     theory(message) {
       view.theory = message;
       lights.show(message);
-      lights.element.classList.remove("stale");
+      lights.element.classList.toggle("stale", fitting() === null);
       root.dataset.theory = message.id;
-      if (view.run) curve.show({ run: view.run, ghost: view.ghost, theory: message, frame: view.frame });
+      if (view.run) curve.show({ run: view.run, ghost: view.ghost, theory: fitting(), frame: view.frame });
     },
     error(message) {
       say(message.text);
@@ -258,7 +264,7 @@ function render({ model, el }) {
       pump();
     },
     page(message) {
-      const documents = [view.document, view.theory].filter((document) => document !== null);
+      const documents = [view.document, fitting()].filter((document) => document !== null);
       download("run.html", "text/html", pageWith(message.html, { ...view.welcome, presets: [view.document.state] }, documents));
     },
     gone(message) {

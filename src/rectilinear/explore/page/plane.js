@@ -72,7 +72,8 @@ export function createPlane({ change, select }) {
       return;
     }
     const values = profile(view.run, view.frame, ANGLES);
-    const largest = Math.max(1e-12, ...view.points.map((point) => Math.abs(point[2])));
+    const labels = Math.max(1e-12, ...view.points.map((point) => Math.abs(point[2])));
+    const largest = view.run.far ? Math.max(labels, Math.max(...values.map(Math.abs)) * view.range) : labels; // far margins grow for ever
     const colours = palette(element);
     const data = new Uint32Array(image.data.buffer);
     const scale = view.range / largest;

@@ -1,6 +1,7 @@
 // The state in the page's address, runs unpacked, and what can be read off them.
 
 const NUMBERS = ["width", "depth", "alpha", "scale", "seed", "until"];
+const ESCAPED = 0.8; // of the first loss, below which a plateau is over
 const WORDS = ["start", "loss", "name", "note"];
 
 export function toAddress(state, frame) {
@@ -111,13 +112,13 @@ export function frameAt(run, clock) {
   return Math.min(best, run.frames - 1);
 }
 
-// The frame in which most neurons are held, the last such.
+// The frame of the escape from a plateau in which most neurons are held, the first such.
 export function frameOfHolds(run) {
   let best = 0;
-  let most = 1;
+  let most = 0;
   for (let frame = 1; frame < run.frames; frame++) {
-    const count = heldAt(run, frame).length;
-    if (count >= most) [best, most] = [frame, count];
+    const count = run.loss[frame] < ESCAPED * run.loss[0] ? heldAt(run, frame).length : 0;
+    if (count > most) [best, most] = [frame, count];
   }
   return best;
 }
