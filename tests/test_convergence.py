@@ -49,7 +49,21 @@ def test_collocation_converges_with_order_eight_at_least(loss, end, steps, l2):
             stages = np.zeros((5, *theta.shape))
             sizes = np.linalg.norm(here, axis=1)
             status = radau.collocation_step(
-                here, group, seen, y, loss, l2, train, sizes, 1e-12, 0.0, end / count, stages, np.empty(6), np.empty((6, 6))
+                here,
+                group,
+                seen,
+                y,
+                loss,
+                l2,
+                train,
+                sizes,
+                1e-12,
+                1.0,
+                0.0,
+                end / count,
+                stages,
+                np.empty(6),
+                np.empty((6, 6)),
             )
             assert status[0] >= 0.0
             here = here + stages[-1]

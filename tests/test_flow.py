@@ -223,7 +223,7 @@ def test_a_run_without_a_possible_step_is_stuck_and_keeps_what_there_is(monkeypa
 
 def test_a_step_too_long_for_newton_or_for_the_tolerance_says_so():
     theta, seen, y = np.array([[1.0, 2.0]]), np.array([[[3.0]]]), np.array([50.0])
-    arguments = (theta, np.zeros(1, dtype=np.intp), seen, y, 0, 0.0, np.ones(2), np.ones(1), 1e-9, 0.0)
+    arguments = (theta, np.zeros(1, dtype=np.intp), seen, y, 0, 0.0, np.ones(2), np.ones(1), 1e-9, np.inf, 0.0)
     outcomes = {}
     for h in (1e-4, 1e-2, 10.0):
         outcomes[h] = radau.collocation_step(*arguments, h, np.zeros((5, 1, 2)), np.empty(6), np.empty((6, 1)))[0]

@@ -75,11 +75,23 @@ class KinkEngine:
         self.step_size = 0.0
         self.light_step = np.inf  # the step at which followed neurons would just be seen by the others
         self.pull = self._pulls(self.groups.theta)
+        self.first_residual = self._first_residual()
         self._prepare()
 
     def _pulls(self, theta: Array) -> Array:
         f = self.problem.output(layers_of(theta))
         return np.asarray(self.problem.loss.pull(self.problem.y, f)) / len(f)
+
+    def _first_residual(self) -> float:
+        """The change of the outputs that makes all of the first loss: errors of the loss are relative to that."""
+        problem = self.problem
+        f = problem.output(problem.weights)
+        pull = np.asarray(problem.loss.pull(problem.y, f))
+        return 2.0 * problem.data_loss(problem.weights) / max(float(np.sqrt(np.mean(pull**2))), TINY)
+
+    def _output_size(self) -> float:
+        """What errors of the outputs are relative to, such that rounding does not exceed the tolerance."""
+        return max(self.first_residual, 10.0 * self.output_noise / self.rtol, TINY)
 
     def _prepare(self) -> None:
         """What the next steps need to know of the groups: above all when holds end, and when a held neuron's a changes sign."""
@@ -123,7 +135,7 @@ class KinkEngine:
         outputs = np.abs(self.problem.y) + sizes @ self.reaches[groups.group]
         bends = 1.0 / len(pull) if self.problem.loss.name == "square" else np.abs(pull)  # bounds of dpull/df
         noise = ROUNDED_SUM * (self.reaches @ (np.abs(pull) + bends * outputs))
-        self.noise = float(noise.max())
+        self.noise, self.output_noise = float(noise.max()), ROUNDED_SUM * float(outputs.max())
         drives = np.linalg.norm(pull @ groups.seen, axis=1)
         return bool(self.problem.l2 == 0.0 and (drives <= noise).all())
 
@@ -170,7 +182,7 @@ class KinkEngine:
         sizes = np.maximum(np.linalg.norm(groups.carried, axis=1), TINY)
         self.error, evaluations, self.objective, _ = collocation_step(
             groups.carried, groups.group, groups.seen, problem.y, problem.loss.code, problem.l2, self.train,
-            sizes, self.rtol, self.noise, h, self.stages, self.energies, self.pulls,
+            sizes, self.rtol, self._output_size(), self.noise, h, self.stages, self.energies, self.pulls,
         )  # fmt: skip
         self.evaluations += evaluations
         self.h = h

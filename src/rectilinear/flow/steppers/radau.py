@@ -30,6 +30,7 @@ def collocation_step(
     train: Array,
     size: Array,
     rtol: float,
+    output_size: float,
     noise: float,
     h: float,
     stages: Array,
@@ -40,8 +41,9 @@ def collocation_step(
 
     `stages` (5, neurons, inputs + 1) holds a guess of Y_j - theta on entry and the solution on exit; `energies` (6,) gets
     |d theta/dt|^2 and `pulls` (6, samples) the -dl/df/P at the nodes 0, c_1, ..., c_5; `size` (neurons,) is what errors are
-    relative to; `noise` is the largest drive that rounding can make. Returns the estimated error in units of the tolerance (-1 if
-    Newton failed), field evaluations, the objective's data part at the end, and Newton's last rate of convergence.
+    relative to, and `output_size` those of the outputs; `noise` is the largest drive that rounding can make. Returns the estimated
+    error in units of the tolerance (-1 if Newton failed), field evaluations, the objective's data part at the end, and Newton's last
+    rate of convergence.
     """
     neurons, width = theta.shape
     samples, kinds = seen.shape[1], EIGENVALUES.shape[0]
@@ -121,8 +123,19 @@ def collocation_step(
                 value += ERROR[s] * stages[s, e, j] * mu.real
             right[e, j] = value
     solve(mu + l2, theta, group, seen, g0, root, train, inverses[0], right, update)
-    total = 0.0
+    total, push = 0.0, np.zeros_like(g)
     for e in range(neurons):
+        k, a = group[e], theta[e, width - 1]
         for j in range(width):
             total += (update[e, j].real / size[e]) ** 2
-    return np.sqrt(total / (neurons * width)) / rtol, evaluations, data_loss, rate
+        for j in range(width - 1):
+            push[k, j] += a * update[e, j].real + theta[e, j] * update[e, width - 1].real
+    outputs = 0.0
+    for i in range(samples):
+        change = 0.0
+        for k in range(seen.shape[0]):
+            for j in range(width - 1):
+                change += push[k, j] * seen[k, i, j]
+        outputs += change * change
+    error = max(np.sqrt(total / (neurons * width)), np.sqrt(outputs / samples) / output_size)
+    return error / rtol, evaluations, data_loss, rate
