@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from ...errors import FlowError
 from ...problem import Problem
-from ..parallel import threads, workers
-from ..sample_lines import SampleLines
-from .neuron_path import EVENT_FIELDS, FOLLOWED, NO_ROOM, Kinkset, KnownPulls, Rules, follow_neurons
+from ..threads import threads, workers
+from ..field.sample_lines import SampleLines
+from .neuron_path import EVENT_FIELDS, FOLLOWED, NO_ROOM, End, KnownStep, Rules, Start, follow_neurons
 
 Array = NDArray[np.float64]
 Signs = NDArray[np.int8]
@@ -61,11 +61,11 @@ class FollowedNeurons:
         along, against = np.zeros(len(self.lines), dtype=bool), np.zeros(len(self.lines), dtype=bool)
         along[self.lines.index[self.lines.lengths > 0]] = True
         against[self.lines.index[self.lines.lengths < 0]] = True
-        self.kinks = Kinkset(self.lines.normals, along, against)
-        self.gauss_nodes, self.gauss_weights = np.zeros((12, 12)), np.zeros((12, 12))
+        self.sided = np.ascontiguousarray(np.stack([against, along], axis=1))
+        self.quadrature = np.zeros((2, 12, 12))
         for m in range(1, 12):
             nodes, weights = legendre.leggauss(m)
-            self.gauss_nodes[m, :m], self.gauss_weights[m, :m] = 0.5 * (nodes + 1), 0.5 * weights
+            self.quadrature[0, m, :m], self.quadrature[1, m, :m] = 0.5 * (nodes + 1), 0.5 * weights
         self.pulls = self.pull(self.f)
         self.before = None
         self.chunks = [np.arange(k, min(k + CHUNK, len(a))) for k in range(0, len(a), CHUNK)]
@@ -73,12 +73,15 @@ class FollowedNeurons:
         self.stat = dict(steps=0, rejected=0, sweeps=0, followed=0, pieces=0, products=0.0)
         self.events = np.zeros(6, dtype=int)
         self.verbose = False
+        self.gaps = np.full(len(a), 0.1)
 
     def pull(self, f: Array) -> Array:
         y = self.problem.y if f.ndim == 1 else self.problem.y[:, None]
         return np.asarray(self.problem.loss.pull(y, f))
 
-    def follow(self, todo: NDArray[np.bool_], drives: Array, pulls: KnownPulls, rules: Rules, saved: Array, out: dict[str, Array]) -> int:
+    def follow(self, todo: NDArray[np.bool_], drives: Array, step: KnownStep, rules: Rules, end: End, happened: list[Array]) -> int:
+        start = Start(self.w, self.a, self.signs, self.heights, self.gaps)
+
         def task(n: int) -> int:
             chunk = self.chunks[n]
             chosen = chunk[todo[chunk]]
@@ -87,15 +90,14 @@ class FollowedNeurons:
             while True:
                 ends = np.zeros(len(chosen), dtype=np.intp)
                 status, pieces = follow_neurons(
-                    chosen, self.w, self.a, self.signs, self.heights, drives, self.kinks, pulls, rules, self.gauss_nodes, self.gauss_weights,
-                    saved, out["w"], out["a"], out["signs"], out["moments"], out["saved_w"], out["saved_a"], self.room[n], ends,
+                    chosen, start, drives, step, rules, self.quadrature, end, self.room[n], ends,
                 )
                 if status != NO_ROOM:
                     break
                 self.room[n] = np.empty((2 * len(self.room[n]), self.room[n].shape[1]))
             self.pieces[n] = pieces
             for k, h in enumerate(chosen):
-                out["events"][h] = self.room[n][ends[k - 1] if k else 0 : ends[k]].copy()
+                happened[h] = self.room[n][ends[k - 1] if k else 0 : ends[k]].copy()
             return status
         self.pieces = [0] * len(self.chunks)
         if workers() == 1:
@@ -130,12 +132,12 @@ class FollowedNeurons:
         coefficients = self.predict(h)
         drives = lines.drives(self.signs, coefficients) * h
         self.stat["products"] += (degree + 1) / 2
-        out = dict(
-            w=np.empty_like(self.w), a=np.empty_like(self.a), signs=np.empty_like(self.signs), moments=np.empty((neurons, degree + 1, width)),
-            saved_w=np.empty((neurons, len(saved), width)), saved_a=np.empty((neurons, len(saved))), events=[None] * neurons,
+        end = End(
+            np.empty_like(self.w), np.empty_like(self.a), np.empty_like(self.signs), np.empty((neurons, degree + 1, width)),
+            np.empty((neurons, len(saved), width)), np.empty((neurons, len(saved))),
         )
+        happened = [np.empty((0, EVENT_FIELDS + degree + 1))] * neurons
         network = self.problem.network
-        rules = Rules(self.order, 0.01 * self.rtol, 3 * self.rtol, *(float(t) for t in network.trainable_layers), self.problem.l2 * h, network.alpha > 0)
         followed = None
         legendre_norm = 1.0 / np.sqrt(curves.norms)[None, :, None]
         before_change = np.inf
@@ -147,19 +149,20 @@ class FollowedNeurons:
                 todo = moved > 0.03 * self.rtol
             gather = np.abs(lines.lengths)
             largest = h / lines.samples * float(gather @ np.abs(coefficients).sum(axis=1))
-            known = KnownPulls(np.ascontiguousarray(lines.jumps(coefficients) @ curves.monomials * h), largest)
+            known = KnownStep(lines.normals, np.ascontiguousarray(lines.jumps(coefficients) @ curves.monomials * h), self.sided, saved)
+            rules = Rules(self.order, 0.01 * self.rtol, largest, 3 * self.rtol, *(float(t) for t in network.trainable_layers), self.problem.l2 * h, network.alpha > 0)
             monomial_drives = np.ascontiguousarray(np.einsum("hkd,kj->hjd", drives, curves.monomials))
-            status = self.follow(todo, monomial_drives, known, rules, saved, out)
+            status = self.follow(todo, monomial_drives, known, rules, end, happened)
             self.stat["followed"] += int(todo.sum())
             if status != FOLLOWED:
                 break
             followed = drives if followed is None else np.where(todo[:, None, None], drives, followed)
             corrections = np.zeros((len(lines), degree + 1))
-            rows = np.concatenate(out["events"])
+            rows = np.concatenate(happened)
             if len(rows):
                 rows = rows[rows[:, 2] >= 0]
                 np.add.at(corrections, rows[:, 2].astype(np.intp), rows[:, 7:8] * rows[:, EVENT_FIELDS:])
-            f = lines.outputs_of_moments(out["signs"], out["moments"], corrections) * curves.norms
+            f = lines.outputs_of_moments(end.signs, end.moments, corrections) * curves.norms
             self.stat["products"] += degree + 1
             if self.problem.loss.code == 0:
                 new = -f
@@ -191,26 +194,26 @@ class FollowedNeurons:
                 raise FlowError(f"status {status}")
             return False
         heights = np.empty_like(self.heights)
-        f_end = lines.outputs(out["w"], out["a"], heights)
+        f_end = lines.outputs(end.w, end.a, heights)
         pulls = self.pull(f_end)
         defect = pulls - coefficients.sum(axis=1)
-        drive = lines.drives(out["signs"], defect[:, None])[:, 0]
+        drive = lines.drives(end.signs, defect[:, None])[:, 0]
         self.stat["products"] += 1
-        sz = np.maximum(sizes, np.sqrt((out["w"] ** 2).sum(1) + out["a"] ** 2))
-        error = 0.3 * h * np.sqrt(np.mean((out["a"] ** 2 * (drive**2).sum(1) + (out["w"] * drive).sum(1) ** 2) / sz**2))
+        sz = np.maximum(sizes, np.sqrt((end.w ** 2).sum(1) + end.a ** 2))
+        error = 0.3 * h * np.sqrt(np.mean((end.a ** 2 * (drive**2).sum(1) + (end.w * drive).sum(1) ** 2) / sz**2))
         grow = 0.9 * (self.rtol / max(error, 1e-300)) ** (1 / 3)
         if error > 1.5 * self.rtol:
             self.stat["rejected"] += 1
             self.h = h * max(0.2, min(grow, 0.8))
             return False
-        rows = np.concatenate(out["events"])
+        rows = np.concatenate(happened)
         self.events += np.bincount(rows[:, 3].astype(int), minlength=6)
         if self.verbose:
             print(f"t {self.t:.4g} h {h:.3g} sweeps {sweep + 1} rate {rate:.2g} err {error:.1e} events {len(rows)} loss {np.mean(self.problem.loss.value(self.problem.y, f_end)):.6g}")
         self.stat["steps"] += 1
         self.before = (coefficients, h)
-        self.result = (inside, out["saved_w"], out["saved_a"])
-        self.w, self.a, self.signs, self.heights, self.pulls, self.f = out["w"], out["a"], out["signs"], heights, pulls, f_end
+        self.result = (inside, end.saved_w, end.saved_a)
+        self.w, self.a, self.signs, self.heights, self.pulls, self.f = end.w, end.a, end.signs, heights, pulls, f_end
         self.t += h
         limit = 3.0 if rate < 0.15 else 1.5 if rate < 0.3 else 1.0
         strongest = float(np.linalg.norm(self.lines.drives(self.signs, pulls[:, None])[:, 0], axis=1).max())

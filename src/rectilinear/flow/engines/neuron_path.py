@@ -24,8 +24,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels import FAST
-from ..kinks import box_problem
+from ..fast_math import FAST
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -42,30 +41,30 @@ AT_ORIGIN = 1e-9  # |w| over the neuron's size at which all kinks are met at onc
 RETURNS = 2  # passages of the origin in a row without leaving it, after which the neuron stays there
 NO_SPEED = 1e-12  # drive along a normal, over the largest possible drive, that is zero up to rounding
 ON_BOUND = 1e-9  # distance of a multiplier from its bound that counts as being on it
-LOOK_AHEAD = 6.0  # pieces for which the list of near kinks is made
+WANTED = 2.0  # times the usual distance of events, that a piece may reach
+WIDEST = 0.7  # angle that a piece may turn
+SOON = 1e-5  # of a step: time between passages of the origin that did not leave it
+DEPENDENT = 1e-9  # length of a unit normal off the span of others at which it lies in it
+LOOK_AHEAD = 4.0  # pieces for which the list of near kinks is made
 EVENT_FIELDS = 8  # neuron, tau, line, kind, velocity below, above, multiplier, change of sign; then n.M_k
 
 
-class Kinkset(NamedTuple):
-    """The kinks of the data: unit normals (lines, inputs), and whether samples lie along and against each."""
+class KnownStep(NamedTuple):
+    """What a step does to any neuron: unit normals of the kinks (lines, inputs), the jumps of the drive (lines, s + 1) there,
+    monomials in tau, which of them (lines, 2) have samples against and along the normal, and the times `saved`."""
 
     normals: Array
-    along: NDArray[np.bool_]
-    against: NDArray[np.bool_]
-
-
-class KnownPulls(NamedTuple):
-    """What a step does to a neuron: jumps of the drive (lines, s + 1), monomials in tau, and bounds of any drive."""
-
     jumps: Array
-    largest_drive: float
+    sided: NDArray[np.bool_]
+    saved: Array
 
 
 class Rules(NamedTuple):
     """How neurons are followed: orders, tolerance, what trains, and the weight decay over the step."""
 
-    order: int
-    tolerance: float
+    order: int  # of Taylor series, at most
+    tolerance: float  # of a neuron's size, that a piece may err by
+    largest_drive: float  # that the pulls can exert on any neuron
     slack: float  # how far beyond its bounds a hold may begin a step, over the jump: pulls are projected anew in every step
     first_trains: float
     second_trains: float
@@ -73,40 +72,29 @@ class Rules(NamedTuple):
     leaky: bool
 
 
-class Rooms(NamedTuple):
-    """Scratch memory of one thread."""
+class Start(NamedTuple):
+    """Where neurons begin a step: w (h, inputs), a (h,), signs (h, lines), heights |n.w|/|w| (h, lines), and how far apart their
+    events are (h,), as a guess that is bettered."""
 
-    w: Array  # (order + 1, inputs) Taylor coefficients
-    a: Array  # (order + 1,)
-    z: Array  # (order + 1,) of a height
-    shifted: Array  # (order + 1,)
-    sizes: Array  # (3, order + 1): norms, sidewards and inwards parts of w's coefficients
-    drive: Array  # (s + 1, inputs) about the present tau; held kinks count half
-    moving: Array  # (s + 1, inputs) the same off the held normals
-    jump: Array  # (s + 1,)
-    moments: Array  # (s + 1, inputs)
-    legendre: Array  # (s + 1,)
-    point: Array  # (inputs,)
-    due: Array  # (lines,) angle turned at which a kink must be looked at
-    near: Indices  # (lines,)
-    held: Indices  # (inputs + 1,)
-    basis: Array  # (inputs + 1, inputs)
-    gram: Array  # (inputs + 1, inputs + 1)
-    shares: Array  # (inputs + 1, s + 1) c_l of the held kinks
+    w: Array
+    a: Array
+    signs: Signs
+    heights: NDArray[np.float32]
+    gaps: Array
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def make_rooms(inputs: int, lines: int, degree: int, order: int) -> Rooms:
-    """Scratch memory for neurons of so many inputs."""
-    return Rooms(
-        np.zeros((order + 1, inputs)), np.zeros(order + 1), np.zeros(order + 1), np.zeros(order + 1), np.zeros((3, order + 1)),
-        np.zeros((degree + 1, inputs)), np.zeros((degree + 1, inputs)), np.zeros(degree + 1), np.zeros((degree + 1, inputs)),
-        np.zeros(degree + 1), np.zeros(inputs), np.zeros(lines), np.zeros(lines + 1, np.intp), np.zeros(inputs + 1, np.intp),
-        np.zeros((inputs + 1, inputs)), np.zeros((inputs + 1, inputs + 1)), np.zeros((inputs + 1, degree + 1)),
-    )  # fmt: skip
+class End(NamedTuple):
+    """What became of them: the same at the end, moments (h, s + 1, inputs), and states at the saved times (h, t, ...)."""
+
+    w: Array
+    a: Array
+    signs: Signs
+    moments: Array
+    saved_w: Array
+    saved_a: Array
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST, inline="always")
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 def inner(a: Array, i: int, b: Array, j: int) -> float:
     """Row i of a times row j of b."""
     total = 0.0
@@ -115,14 +103,14 @@ def inner(a: Array, i: int, b: Array, j: int) -> float:
     return total
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def add_row(a: Array, i: int, factor: float, b: Array, j: int) -> None:
     """Row i of a plus factor times row j of b."""
     for k in range(a.shape[1]):
         a[i, k] += factor * b[j, k]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def value(c: Array, first: int, last: int, u: float) -> float:
     """sum_j c_j u^(j - first) over j = first ... last."""
     total = c[last]
@@ -247,50 +235,45 @@ def first_fall(c: Array, first: int, last: int, until: float, work: Array) -> fl
     return np.inf
 
 
+
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
-def _expand(rooms: Rooms, rules: Rules, wanted: float) -> tuple[int, float]:
-    """Taylor coefficients of w and a: how many, and how far they reach (at most `wanted`)."""
-    w, a, g = rooms.w, rooms.a, rooms.moving
+def expand(w: Array, a: Array, g: Array, rules: Rules, wanted: float, size: float) -> tuple[int, float]:
+    """Taylor coefficients of w (order + 1, inputs) and a under the drive g: how many, and how far they reach (at most `wanted`)."""
     degree, inputs = g.shape[0] - 1, w.shape[1]
-    size = np.sqrt(inner(w, 0, w, 0) + a[0] * a[0]) + 1e-300
-    allowed, power, before, order = rules.tolerance * size, 1.0, np.inf, rules.order
-    last = 0.0
+    allowed, power, before, last = rules.tolerance * size, 1.0, np.inf, 0.0
     for j in range(rules.order):
         total = -rules.decay * a[j]
         for k in range(inputs):
             w[j + 1, k] = -rules.decay * w[j, k]
         for m in range(min(j, degree) + 1):
-            factor = a[j - m]
-            for k in range(inputs):
-                w[j + 1, k] += factor * g[m, k]
+            add_row(w, j + 1, a[j - m], g, m)
             total += inner(w, j - m, g, m)
         scale = 1.0 / (j + 1)
+        square = 0.0
         for k in range(inputs):
             w[j + 1, k] *= scale * rules.first_trains
+            square += w[j + 1, k] * w[j + 1, k]
         a[j + 1] = total * scale * rules.second_trains
         power *= wanted
-        last = np.sqrt(inner(w, j + 1, w, j + 1) + a[j + 1] * a[j + 1])
+        last = np.sqrt(square + a[j + 1] * a[j + 1])
         if j >= 2 and last * power <= allowed and before <= 30.0 * allowed:
             return j + 1, wanted
         before = last * power
-    return order, min(wanted, (allowed / (last + 1e-300)) ** (1.0 / order))
+    return rules.order, min(wanted, (allowed / (last + 1e-300)) ** (1.0 / rules.order))
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
-def _measure(rooms: Rooms, order: int) -> float:
-    """Norms of w's coefficients, and their parts across w and against it, over |w|; returns |w|."""
-    w, sizes = rooms.w, rooms.sizes
-    length = np.sqrt(inner(w, 0, w, 0)) + 1e-300
+def measure(w: Array, order: int, length: float, sizes: Array) -> None:
+    """Norms of w's coefficients, and their parts across w and against it, over |w|, into the rows of `sizes` (3, order + 1)."""
     for j in range(1, order + 1):
         square, along = inner(w, j, w, j), inner(w, j, w, 0) / length
         sizes[0, j] = np.sqrt(square)
         sizes[1, j] = np.sqrt(max(square - along * along, 1e-20 * square)) / length
         sizes[2, j] = max(0.0, -along) / length
-    return length
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def _angle(sizes: Array, order: int, u: float) -> float:
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def angle_turned(sizes: Array, order: int, u: float) -> float:
     """A bound of the angle that w turns within u."""
     across, length, power = 0.0, 1.0, u
     for j in range(1, order + 1):
@@ -301,101 +284,88 @@ def _angle(sizes: Array, order: int, u: float) -> float:
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
-def _hold_in_place(rooms: Rooms, held: int) -> None:
-    """Orthonormal basis of the held normals; w is put onto the kinks and the drive projected off their normals."""
-    basis, w, drive, moving = rooms.basis, rooms.w, rooms.drive, rooms.moving
-    for i in range(drive.shape[0]):
-        for k in range(drive.shape[1]):
-            moving[i, k] = drive[i, k]
-    for m in range(held):
-        add_row(w, 0, -inner(basis, m, w, 0), basis, m)
-        for i in range(moving.shape[0]):
-            add_row(moving, i, -inner(basis, m, moving, i), basis, m)
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
-def _make_basis(rooms: Rooms, held: int, kinks: Kinkset) -> int:
-    """Gram-Schmidt of the held normals; those that depend on others are no longer listed. How many are left."""
-    basis, kept = rooms.basis, 0
-    for m in range(held):
-        line = rooms.held[m]
+def span_of_held(held: Indices, count: int, normals: Array, basis: Array) -> int:
+    """Orthonormal rows that span the held normals; held lines that depend on others are dropped. How many are left."""
+    kept = 0
+    for m in range(count):
+        line = held[m]
         for k in range(basis.shape[1]):
-            basis[kept, k] = kinks.normals[line, k]
+            basis[kept, k] = normals[line, k]
         for _ in range(2):
             for j in range(kept):
                 add_row(basis, kept, -inner(basis, kept, basis, j), basis, j)
         length = np.sqrt(inner(basis, kept, basis, kept))
-        if length > 1e-9:
+        if length > DEPENDENT:
             for k in range(basis.shape[1]):
                 basis[kept, k] /= length
-            rooms.held[kept] = line
+            held[kept] = line
             kept += 1
     return kept
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
-def _find_shares(rooms: Rooms, held: int, kinks: Kinkset) -> None:
-    """c = -(N N^T)^-1 N G for the held kinks, by Cholesky, into `shares`."""
-    gram, shares, normals = rooms.gram, rooms.shares, kinks.normals
-    for m in range(held):
+def find_shares(held: Indices, count: int, normals: Array, drive: Array, gram: Array, shares: Array) -> None:
+    """c = -(N N^T)^-1 N G of the held kinks into `shares` (held, s + 1), by Cholesky."""
+    for m in range(count):
         for i in range(shares.shape[1]):
-            shares[m, i] = -inner(normals, rooms.held[m], rooms.drive, i)
+            shares[m, i] = -inner(normals, held[m], drive, i)
         for j in range(m + 1):
-            total = inner(normals, rooms.held[m], normals, rooms.held[j])
+            total = inner(normals, held[m], normals, held[j])
             for k in range(j):
                 total -= gram[m, k] * gram[j, k]
-            gram[m, j] = np.sqrt(max(total, 1e-24)) if j == m else total / gram[j, j]
+            gram[m, j] = np.sqrt(max(total, DEPENDENT * DEPENDENT)) if j == m else total / gram[j, j]
     for i in range(shares.shape[1]):
-        for m in range(held):
+        for m in range(count):
             for k in range(m):
                 shares[m, i] -= gram[m, k] * shares[k, i]
             shares[m, i] /= gram[m, m]
-        for m in range(held - 1, -1, -1):
-            for k in range(m + 1, held):
+        for m in range(count - 1, -1, -1):
+            for k in range(m + 1, count):
                 shares[m, i] -= gram[k, m] * shares[k, i]
             shares[m, i] /= gram[m, m]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def _jump_from(jumps: Array, line: int, tau: float, out: Array) -> None:
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def jump_from(jumps: Array, line: int, tau: float, out: Array) -> None:
     """The jump polynomial of a line about tau."""
-    for i in range(out.shape[0]):
+    degree = jumps.shape[1] - 1
+    for i in range(degree + 1):
         out[i] = jumps[line, i]
-    shift(out, out.shape[0] - 1, tau)
+    shift(out, degree, tau)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _first_release(
-    rooms: Rooms, held: int, pulls: KnownPulls, tau: float, until: float, slack: float
-) -> tuple[float, int, int]:
+def first_release(
+    held: Indices, count: int, shares: Array, jumps: Array, polynomials: Array, tau: float, until: float, slack: float,
+    rounding: float,
+) -> tuple[float, int, int]:  # fmt: skip
     """When the first hold ends within `until`, which, and to which side; NO_EVENT if none does."""
     best, who, kind = until, -1, NO_EVENT
-    degree, margin = rooms.jump.shape[0] - 1, rooms.z
-    for m in range(held):
-        _jump_from(pulls.jumps, rooms.held[m], tau, rooms.jump)
-        sign = 1.0 if rooms.jump[0] > 0.0 else -1.0
-        rounding = NO_SPEED * pulls.largest_drive
-        allowed = slack * abs(rooms.jump[0]) + rounding
+    jump, margin, work = polynomials[0], polynomials[1], polynomials[2]
+    degree = jumps.shape[1] - 1
+    for m in range(count):
+        jump_from(jumps, held[m], tau, jump)
+        sign = 1.0 if jump[0] > 0.0 else -1.0
         for side in (-1.0, 1.0):
             for i in range(degree + 1):
-                margin[i] = sign * (0.5 * rooms.jump[i] - side * rooms.shares[m, i])
+                margin[i] = sign * (0.5 * jump[i] - side * shares[m, i])
             first = 0
             if margin[0] <= rounding:
-                if margin[0] < -allowed:
+                if margin[0] < -slack * abs(jump[0]) - rounding:
                     return 0.0, m, LEAVES_ABOVE if side > 0 else LEAVES_BELOW
                 first = 1  # on its bound: what it does next decides
                 while first < degree and abs(margin[first]) <= rounding:
                     first += 1
                 if abs(margin[first]) <= rounding:
                     continue
-            u = first_fall(margin, first, degree, best, rooms.shifted)
+            u = first_fall(margin, first, degree, best, work)
             if u < best:
                 best, who, kind = u, m, LEAVES_ABOVE if side > 0 else LEAVES_BELOW
     return best, who, kind
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
-def _list_near(due: Array, limit: float, near: Indices) -> int:
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def list_near(due: Array, limit: float, near: Indices) -> int:
     """The kinks that are due before the angle `limit`."""
     count = 0
     for line in range(due.shape[0]):
@@ -405,410 +375,401 @@ def _list_near(due: Array, limit: float, near: Indices) -> int:
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
-def _first_meeting(
-    rooms: Rooms, signs: Signs, kinks: Kinkset, order: int, near: int, turned: float, until: float, length: float, size: float,
-    slow: float, fresh: int, released: float,
+def first_meeting(
+    w: Array, normals: Array, signs: Signs, due: Array, near: Indices, sizes: Array, polynomials: Array,
+    count: int, order: int, turned: float, until: float, length: float, on_kink: float, slow: float, fresh: int, released: float,
 ) -> tuple[float, int]:  # fmt: skip
-    """When and where w first reaches a kink from its side within `until`; -1 if it reaches none. Kinks looked at get a new due angle."""
-    w, normals, z = rooms.w, kinks.normals, rooms.z
-    reach = turned + _angle(rooms.sizes, order, until)
+    """When and where w first reaches one of the `count` near kinks from its side within `until`; -1 if it reaches none.
+
+    Kinks looked at get a new due angle.
+    """
+    z, work = polynomials[1], polynomials[2]
+    reach = turned + angle_turned(sizes, order, until)
     best, where = until, -1
     rest, power = 0.0, until * until * until
     for j in range(3, order + 1):
-        rest += rooms.sizes[0, j] * power
+        rest += sizes[0, j] * power
         power *= until
-    for n in range(near):
-        line = rooms.near[n]
-        if rooms.due[line] > reach:
+    for n in range(count):
+        line = near[n]
+        if due[line] > reach:
             continue
         side = signs[line]
         if side == 0:
             continue
         height = side * inner(normals, line, w, 0)
-        rooms.due[line] = turned + max(height, 0.0) / length
-        if rooms.due[line] > reach:
+        due[line] = turned + max(height, 0.0) / length
+        if due[line] > reach:
             continue
         slope, bend = side * inner(normals, line, w, 1), side * inner(normals, line, w, 2)
-        if height > max(0.0, -slope) * until + max(0.0, -bend) * until * until + rest:
+        if height > max(0.0, -slope) * best + max(0.0, -bend) * best * best + rest:
             continue
         z[0], z[1], z[2] = height, slope, bend
         for j in range(3, order + 1):
             z[j] = side * inner(normals, line, w, j)
         first = 0
-        if height < ON_KINK * size:
+        if height < on_kink:
             first = 1
             if abs(slope) <= (slow + released if line == fresh else slow):
                 first = 2  # it starts from rest
                 if abs(bend) <= slow:
                     continue
-        u = first_fall(z, first, order, best, rooms.shifted)
+        u = first_fall(z, first, order, best, work)
         if u < best or (where < 0 and u <= best):
             best, where = u, line
     return best, where
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
-def _advance(rooms: Rooms, order: int, tau: float, u: float, nodes: Array, weights: Array) -> None:
-    """Moments over the piece, then w, a and the drive about its end."""
-    w, a, point, legendre, moments = rooms.w, rooms.a, rooms.point, rooms.legendre, rooms.moments
-    degree, inputs = moments.shape[0] - 1, w.shape[1]
-    points = min((order + 4) // 2, nodes.shape[0] - 1)
-    for b in range(points):
-        v = u * nodes[points, b]
-        t = 2.0 * (tau + v) - 1.0
-        legendre[0] = 1.0
-        if degree > 0:
-            legendre[1] = t
-        for i in range(1, degree):
-            legendre[i + 1] = ((2 * i + 1) * t * legendre[i] - i * legendre[i - 1]) / (i + 1)
-        for k in range(inputs):
-            point[k] = w[order, k]
-        for j in range(order - 1, -1, -1):
-            for k in range(inputs):
-                point[k] = point[k] * v + w[j, k]
-        factor = u * weights[points, b] * value(a, 0, order, v)
-        for i in range(degree + 1):
-            scale = factor * legendre[i]
-            for k in range(inputs):
-                moments[i, k] += scale * point[k]
+def state_at(w: Array, order: int, u: float, out: Array) -> None:
+    """The polynomial of w at u."""
+    for k in range(w.shape[1]):
+        out[k] = w[order, k]
     for j in range(order - 1, -1, -1):
-        for k in range(inputs):
-            w[order, k] = w[order, k] * u + w[j, k]
-    for k in range(inputs):
-        w[0, k] = w[order, k]
-    a[0] = value(a, 0, order, u)
-    drive = rooms.drive
-    for i in range(degree):
-        for j in range(degree - 1, i - 1, -1):
-            for k in range(inputs):
-                drive[j, k] += u * drive[j + 1, k]
+        for k in range(w.shape[1]):
+            out[k] = out[k] * u + w[j, k]
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
-def _save(rooms: Rooms, order: int, u: float, out_w: Array, row: int) -> float:
-    """w at u into row `row` of out_w; a there."""
-    for k in range(out_w.shape[1]):
-        total = rooms.w[order, k]
-        for j in range(order - 1, -1, -1):
-            total = total * u + rooms.w[j, k]
-        out_w[row, k] = total
-    return value(rooms.a, 0, order, u)
+def add_moments(
+    w: Array, a: Array, order: int, tau: float, u: float, quadrature: Array, point: Array, moments: Array
+) -> None:  # fmt: skip
+    """Add int a w P_k over a piece (tau, tau + u) to `moments` (s + 1, inputs). `quadrature` (2, m, m): Gauss nodes and weights."""
+    degree, inputs = moments.shape[0] - 1, w.shape[1]
+    points = min((order + 4) // 2, quadrature.shape[1] - 1)
+    for b in range(points):
+        v = u * quadrature[0, points, b]
+        state_at(w, order, v, point)
+        factor = u * quadrature[1, points, b] * value(a, 0, order, v)
+        t = 2.0 * (tau + v) - 1.0
+        here, before = 1.0, 0.0  # Legendre polynomials at t
+        for i in range(degree + 1):
+            scale = factor * here
+            for k in range(inputs):
+                moments[i, k] += scale * point[k]
+            here, before = ((2 * i + 1) * t * here - i * before) / (i + 1), here
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def _note(
-    events: Array, count: int, tau: float, line: int, kind: int, below: float, above: float, multiplier: float, change: float
-) -> int:
-    """Write an event; the number of events after it."""
-    row = events[count]
-    row[1], row[2], row[3], row[4], row[5], row[6], row[7] = tau, line, kind, below, above, multiplier, change
-    return count + 1
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+def recentre(drive: Array, u: float) -> None:
+    """Polynomials (s + 1, inputs) about 0 become polynomials about u."""
+    degree = drive.shape[0] - 1
+    for i in range(degree):
+        for j in range(degree - 1, i - 1, -1):
+            add_row(drive, j, u, drive, j + 1)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _turn_to(
-    rooms: Rooms, signs: Signs, kinks: Kinkset, line: int, side: int, events: Array, count: int
-) -> None:
-    """Give a line its new side (0: held): the drive (`jump` holds the line's jump about now) and the event's moments follow."""
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+def turn_to(
+    drive: Array, moments: Array, signs: Signs, jump: Array, normals: Array, line: int, side: int, row: Array
+) -> None:  # fmt: skip
+    """Give a line its new side (0: held): the drive follows by its `jump`, and the event's `row` gets n.M_k for the outputs' moments."""
     change = 0.5 * (side - signs[line])
-    for i in range(rooms.jump.shape[0]):
-        add_row(rooms.drive, i, change * rooms.jump[i], kinks.normals, line)
-        events[count, EVENT_FIELDS + i] = inner(kinks.normals, line, rooms.moments, i)
+    for i in range(drive.shape[0]):
+        add_row(drive, i, change * jump[i], normals, line)
+        row[EVENT_FIELDS + i] = inner(normals, line, moments, i)
     signs[line] = side
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _decide_together(
-    rooms: Rooms, signs: Signs, kinks: Kinkset, pulls: KnownPulls, held: int, arrived: int, came_from: int, tau: float,
-    events: Array, count: int,
+def note(row: Array, tau: float, line: int, kind: int, below: float, above: float, multiplier: float, change: float) -> int:
+    """Write an event; one more event."""
+    row[1], row[2], row[3], row[4], row[5], row[6], row[7] = tau, line, kind, below, above, multiplier, change
+    return 1
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def solve_box(gram: Array, q: Array, bounds: Array, mu: Array) -> None:
+    """min mu.gram.mu/2 - q.mu over 0 <= mu <= bounds (0 where a bound is not positive): sweeps over the coordinates."""
+    count = q.shape[0]
+    for k in range(count):
+        mu[k] = 0.0
+    for _ in range(20_000):
+        moved = 0.0
+        for k in range(count):
+            if bounds[k] > 0.0:
+                rest = q[k]
+                for j in range(count):
+                    rest -= gram[k, j] * mu[j]
+                new = min(max(mu[k] + rest / gram[k, k], 0.0), bounds[k])
+                moved = max(moved, abs(new - mu[k]) / bounds[k])
+                mu[k] = new
+        if moved < 1e-15:
+            break
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def settle(
+    step: KnownStep, drive: Array, moments: Array, signs: Signs, held: Indices, polynomials: Array, events: Array,
+    count: int, lean: float, arrived: int, came_from: int, tau: float, event: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """Settle all held kinks, of which the last may have `arrived` just now, as a box problem; how many are held, and events."""
-    a = rooms.a[0]
-    direction = 1.0 if a >= 0.0 else -1.0
-    gram, speeds, bounds = np.empty((held, held)), np.empty(held), np.empty(held)
-    for m in range(held):
-        speeds[m] = inner(kinks.normals, rooms.held[m], rooms.drive, 0)
-        bounds[m] = -direction * value(pulls.jumps[rooms.held[m]], 0, rooms.jump.shape[0] - 1, tau)
-    for m in range(held):
-        for j in range(held):
-            gram[m, j] = inner(kinks.normals, rooms.held[m], kinks.normals, rooms.held[j])
-    below = direction * speeds + 0.5 * gram @ bounds  # all held kinks counted below
-    attracting = np.flatnonzero(bounds > 0.0)
-    mu = np.zeros(held)
-    inside = np.empty((attracting.shape[0], attracting.shape[0]))
-    for m in range(attracting.shape[0]):
-        for j in range(attracting.shape[0]):
-            inside[m, j] = gram[attracting[m], attracting[j]]
-    solved = box_problem(inside, below[attracting], bounds[attracting])
-    for m in range(attracting.shape[0]):
-        mu[attracting[m]] = solved[m]
-    after = below - gram @ mu
+    """Settle `count` held kinks together (one may have `arrived` just now); how many stay held, and the number of events.
+
+    With the kinks counted below, v_l the velocities along their normals for a unit outgoing weight (of sign `lean`) and
+    b_l = -lean q_l, velocities are v - Gram mu with 0 <= mu_l <= b_l: mu_l = 0 below, b_l above, v_l = 0 in between.
+    """
+    normals, degree = step.normals, step.jumps.shape[1] - 1
+    gram, speeds, bounds, mu = np.empty((count, count)), np.empty(count), np.empty(count), np.empty(count)
+    for m in range(count):
+        jump_from(step.jumps, held[m], tau, polynomials[0])
+        bounds[m] = -lean * polynomials[0, 0]
+        for j in range(count):
+            gram[m, j] = inner(normals, held[m], normals, held[j])
+    for m in range(count):
+        speeds[m] = lean * inner(normals, held[m], drive, 0)
+        for j in range(count):
+            speeds[m] += 0.5 * gram[m, j] * bounds[j]
+    solve_box(gram, speeds, bounds, mu)
     kept = 0
-    for m in range(held):
-        line = rooms.held[m]
+    for m in range(count):
+        line, after = held[m], speeds[m]
+        for j in range(count):
+            after -= gram[m, j] * mu[j]
         share = mu[m] / bounds[m] if bounds[m] > 0.0 else np.nan
         if bounds[m] > 0.0 and ON_BOUND < share < 1.0 - ON_BOUND:
-            rooms.held[kept] = line
+            held[kept] = line
             kept += 1
             if line == arrived:
-                count = _note(events, count, tau, line, HOLD, after[m] + mu[m], after[m] + mu[m] - bounds[m], share, -came_from)
-                for i in range(rooms.jump.shape[0]):
-                    events[count - 1, EVENT_FIELDS + i] = inner(kinks.normals, line, rooms.moments, i)
+                for i in range(degree + 1):
+                    events[event, EVENT_FIELDS + i] = inner(normals, line, moments, i)
+                event += note(events[event], tau, line, HOLD, after + mu[m], after + mu[m] - bounds[m], share, -came_from)
             continue
-        if bounds[m] > 0.0:
-            side = 1 if share >= 0.5 else -1
-        else:
-            side = 1 if after[m] - 0.5 * bounds[m] > 0.0 else -1
-        _jump_from(pulls.jumps, line, tau, rooms.jump)
-        _turn_to(rooms, signs, kinks, line, side, events, count)
+        side = 1 if (share >= 0.5 if bounds[m] > 0.0 else after - 0.5 * bounds[m] > 0.0) else -1
+        jump_from(step.jumps, line, tau, polynomials[0])
+        turn_to(drive, moments, signs, polynomials[0], normals, line, side, events[event])
         if line != arrived:
-            count = _note(events, count, tau, line, RELEASE, 0.0, 0.0, np.nan, side)
+            event += note(events[event], tau, line, RELEASE, 0.0, 0.0, np.nan, side)
         elif side != came_from:
-            speed = after[m] + mu[m]
-            count = _note(events, count, tau, line, CROSS, speed, speed - bounds[m], np.nan, side - came_from)
-    return kept, count
+            event += note(events[event], tau, line, CROSS, after + mu[m], after + mu[m] - bounds[m], np.nan, side - came_from)
+    return kept, event
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _active(signs: Signs, kinks: Kinkset) -> int:
-    """How many lines have a sample that activates a neuron of this pattern."""
-    count = 0
+def meet(
+    step: KnownStep, drive: Array, moments: Array, signs: Signs, held: Indices, polynomials: Array, events: Array,
+    count: int, lean: float, line: int, tau: float, slow: float, event: int,
+) -> tuple[int, int]:  # fmt: skip
+    """A free kink is reached: cross it, or hold it and settle it with the other holds; how many are held, and events."""
+    came_from, jump = signs[line], polynomials[0]
+    jump_from(step.jumps, line, tau, jump)
+    push = lean * jump[0]
+    here = lean * inner(step.normals, line, drive, 0)
+    below = here if came_from < 0 else here - push
+    beyond = below if came_from > 0 else below + push
+    if push >= 0.0 or (count == 0 and came_from * beyond <= slow):
+        above = below + push
+        turn_to(drive, moments, signs, jump, step.normals, line, -came_from, events[event])
+        event += note(events[event], tau, line, CROSS, below, above, np.nan, -2.0 * came_from)
+        if count == 0:
+            return 0, event
+        return settle(step, drive, moments, signs, held, polynomials, events, count, lean, -1, 0, tau, event)
+    turn_to(drive, moments, signs, jump, step.normals, line, 0, events[event])
+    held[count] = line
+    if count == 0:
+        share = min(max(-below / push, 0.0), 1.0)
+        event += note(events[event], tau, line, HOLD, below, below + push, share, -came_from)
+        return 1, event
+    return settle(step, drive, moments, signs, held, polynomials, events, count + 1, lean, line, came_from, tau, event)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def pass_origin(
+    step: KnownStep, w: Array, drive: Array, moments: Array, signs: Signs, polynomials: Array, events: Array,
+    along: Array, far: float, tau: float, event: int,
+) -> int:  # fmt: skip
+    """At w = 0 all kinks are met at once: go on by `far` in the direction `along`, or stay if that is 0; the number of events."""
+    event += note(events[event], tau, -1, ORIGIN if far != 0.0 else DEATH, 0.0, 0.0, np.nan, 0.0)
+    for k in range(w.shape[1]):
+        w[0, k] = far * along[k]
+    for line in range(signs.shape[0]):
+        if signs[line] != 0:
+            side = 0
+            if far != 0.0:
+                side = 1 if inner(step.normals, line, w, 0) > 0.0 else -1
+            change = side - signs[line]
+            if change != 0:
+                jump_from(step.jumps, line, tau, polynomials[0])
+                turn_to(drive, moments, signs, polynomials[0], step.normals, line, side, events[event])
+                event += note(events[event], tau, line, UNTOLD, 0.0, 0.0, np.nan, change)
+    return event
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def awake(signs: Signs, sided: NDArray[np.bool_]) -> bool:
+    """Whether some sample activates a neuron of this pattern."""
     for line in range(signs.shape[0]):
         side = signs[line]
-        count += side == 0 or (side > 0 and kinks.along[line]) or (side < 0 and kinks.against[line])
-    return count
+        if side == 0 or sided[line, 1 if side > 0 else 0]:
+            return True
+    return False
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _rest(rooms: Rooms, rules: Rules, tau: float, saved: Array, done: int, out_w: Array, out_a: Array) -> None:
+def rest(w: Array, a: Array, rules: Rules, tau: float, saved: Array, done: int, out_w: Array, out_a: Array) -> None:
     """Weights that nothing drives any more: only decay is left, to the end of the step."""
     first, second = rules.decay * rules.first_trains, rules.decay * rules.second_trains
     for n in range(done, saved.shape[0]):
-        for k in range(rooms.w.shape[1]):
-            out_w[n, k] = rooms.w[0, k] * np.exp(-first * (saved[n] - tau))
-        out_a[n] = rooms.a[0] * np.exp(-second * (saved[n] - tau))
-    for k in range(rooms.w.shape[1]):
-        rooms.w[0, k] *= np.exp(-first * (1.0 - tau))
-    rooms.a[0] *= np.exp(-second * (1.0 - tau))
+        for k in range(w.shape[1]):
+            out_w[n, k] = w[0, k] * np.exp(-first * (saved[n] - tau))
+        out_a[n] = a[0] * np.exp(-second * (saved[n] - tau))
+    for k in range(w.shape[1]):
+        w[0, k] *= np.exp(-first * (1.0 - tau))
+    a[0] *= np.exp(-second * (1.0 - tau))
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _pass_origin(
-    rooms: Rooms, signs: Signs, kinks: Kinkset, pulls: KnownPulls, size: float, tau: float, stays: bool, events: Array, count: int
-) -> int:  # fmt: skip
-    """At w = 0 all kinks are met at once: go on to the other side as driven there, or stay; the number of events after it."""
-    count = _note(events, count, tau, -1, DEATH if stays else ORIGIN, 0.0, 0.0, np.nan, 0.0)
-    speed = np.sqrt(inner(rooms.moving, 0, rooms.moving, 0)) + 1e-300
-    factor = 0.0 if stays else 2.0 * AT_ORIGIN * size / speed * (1.0 if rooms.a[0] >= 0.0 else -1.0)
-    for k in range(rooms.w.shape[1]):
-        rooms.w[0, k] = factor * rooms.moving[0, k]
-    for line in range(signs.shape[0]):
-        rooms.due[line] = 0.0
-        if signs[line] == 0:
-            continue
-        height = inner(kinks.normals, line, rooms.w, 0)
-        side = 0 if stays else 1 if height > 0.0 else -1
-        if side != signs[line]:
-            _jump_from(pulls.jumps, line, tau, rooms.jump)
-            change = side - signs[line]
-            _turn_to(rooms, signs, kinks, line, side, events, count)
-            count = _note(events, count, tau, line, UNTOLD, 0.0, 0.0, np.nan, change)
-    return count
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _meet(
-    rooms: Rooms, signs: Signs, kinks: Kinkset, pulls: KnownPulls, line: int, held: int, tau: float, events: Array, count: int
-) -> tuple[int, int]:  # fmt: skip
-    """A free line is reached: cross it, or hold it and settle it with the other holds; how many are held, and events."""
-    came_from = signs[line]
-    _jump_from(pulls.jumps, line, tau, rooms.jump)
-    jump = rooms.jump[0]
-    direction = 1.0 if rooms.a[0] >= 0.0 else -1.0
-    here = inner(kinks.normals, line, rooms.drive, 0)
-    below = direction * (here if came_from < 0 else here - jump)
-    above = below + direction * jump
-    beyond = below if came_from > 0 else above
-    if direction * jump >= 0.0 or (held == 0 and came_from * beyond <= NO_SPEED * pulls.largest_drive):
-        _turn_to(rooms, signs, kinks, line, -came_from, events, count)
-        count = _note(events, count, tau, line, CROSS, below, above, np.nan, -2.0 * came_from)
-        return (held, count) if held == 0 else _decide_together(rooms, signs, kinks, pulls, held, -1, 0, tau, events, count)
-    _turn_to(rooms, signs, kinks, line, 0, events, count)
-    rooms.held[held] = line
-    if held == 0:
-        share = min(max(-below / (above - below), 0.0), 1.0)
-        return 1, _note(events, count, tau, line, HOLD, below, above, share, -came_from)
-    return _decide_together(rooms, signs, kinks, pulls, held + 1, line, came_from, tau, events, count)
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def follow_neuron(
-    rooms: Rooms, signs: Signs, kinks: Kinkset, pulls: KnownPulls, rules: Rules, nodes: Array, weights: Array,
-    saved: Array, out_w: Array, out_a: Array, events: Array, count: int,
-) -> tuple[int, int, int]:  # fmt: skip
-    """Follow one neuron from tau = 0 to 1: its start, drive and due angles lie in `rooms`, and its end will.
-
-    States at times `saved` go to out_w (t, inputs) and out_a (t,), events to rows of `events` from `count` on.
-    Returns how it ended, the number of events, and the number of pieces.
-    """
-    inputs, room = rooms.w.shape[1], events.shape[0] - 2 * signs.shape[0] - 8
-    held = 0
-    for line in range(signs.shape[0]):
-        if signs[line] == 0:
-            if held == inputs:
-                held += 1
-                break
-            rooms.held[held] = line
-            held += 1
-    for i in range(rooms.moments.shape[0]):
-        for k in range(inputs):
-            rooms.moments[i, k] = 0.0
-    if (held > inputs) or (not rules.leaky and _active(signs, kinks) == 0):
-        _rest(rooms, rules, 0.0, saved, 0, out_w, out_a)
-        return FOLLOWED, count, 0
-    held = _make_basis(rooms, held, kinks)
-    square = inner(rooms.w, 0, rooms.w, 0) + rooms.a[0] * rooms.a[0]
-    tau, turned, limit, near, gap, done, fresh, returns, passed, slack = 0.0, 0.0, -1.0, 0, 1.0, 0, -1, 0, -1.0, rules.slack
-    for piece in range(MOST_PIECES):
-        now = inner(rooms.w, 0, rooms.w, 0) + rooms.a[0] * rooms.a[0]
-        if not now <= MOST_GROWTH * square:
-            return GREW, count, piece
-        if count > room:
-            return NO_ROOM, count, piece
-        _hold_in_place(rooms, held)
-        order, until = _expand(rooms, rules, min(1.0 - tau, 2.0 * gap))
-        length = _measure(rooms, order)
-        angle = _angle(rooms.sizes, order, until)
-        while angle > 0.7 and until > 1e-14:
-            until *= 0.5
-            angle = _angle(rooms.sizes, order, until)
-        if turned + angle > limit:
-            limit = turned + LOOK_AHEAD * angle
-            near = _list_near(rooms.due, limit, rooms.near)
-        size = np.sqrt(now)
-        slow = NO_SPEED * abs(rooms.a[0]) * pulls.largest_drive
-        released = 0.0
-        if fresh >= 0:
-            released = 1e-9 * abs(rooms.a[0] * value(pulls.jumps[fresh], 0, rooms.jump.shape[0] - 1, tau))
-        until, line = _first_meeting(
-            rooms, signs, kinks, order, near, turned, until, length, size, slow, fresh, released
-        )
-        kind = MEETS_KINK if line >= 0 else NO_EVENT
-        if held > 0:
-            _find_shares(rooms, held, kinks)
-            u, who, how = _first_release(rooms, held, pulls, tau, until, slack)
-            slack = 0.0
-            if how != NO_EVENT:
-                until, kind, line = u, how, who
-            lean = 1.0 if rooms.a[0] > 0.0 or (rooms.a[0] == 0.0 and rooms.a[1] > 0.0) else -1.0
-            for j in range(order + 1):
-                rooms.z[j] = lean * rooms.a[j]
-            u = first_fall(rooms.z, 1 if rooms.a[0] == 0.0 else 0, order, until, rooms.shifted)
-            if u < until:
-                until, kind = u, TURNS
-        while done < saved.shape[0] and saved[done] <= tau + until + 1e-15:
-            out_a[done] = _save(rooms, order, saved[done] - tau, out_w, done)
-            done += 1
-        turned += _angle(rooms.sizes, order, until)
-        gap = 0.7 * gap + 0.3 * until if kind != NO_EVENT else max(gap, 2.0 * until)
-        if until > 0.0:
-            _advance(rooms, order, tau, until, nodes, weights)
-            tau += until
-        fresh = -1
-        if inputs > 1 and length > 0.0 and np.sqrt(inner(rooms.w, 0, rooms.w, 0)) <= AT_ORIGIN * np.sqrt(now):
-            returns = returns + 1 if passed >= 0.0 and tau - passed < 1e-5 else 0
-            passed = tau
-            stays = returns >= RETURNS or held >= inputs
-            count = _pass_origin(rooms, signs, kinks, pulls, size, tau, stays, events, count)
-            if stays:
-                _rest(rooms, rules, tau, saved, done, out_w, out_a)
-                return FOLLOWED, count, piece
-            if held > 0:
-                held, count = _decide_together(rooms, signs, kinks, pulls, held, -1, 0, tau, events, count)
-                held = _make_basis(rooms, held, kinks)
-            turned, limit = 0.0, -1.0
-            continue
-        if kind == NO_EVENT:
-            if tau >= 1.0 - 1e-14:
-                return FOLLOWED, count, piece + 1
-            continue
-        if kind == MEETS_KINK:
-            held, count = _meet(rooms, signs, kinks, pulls, line, held, tau, events, count)
-            rooms.due[line] = turned
-            if not rules.leaky and _active(signs, kinks) == 0:
-                count = _note(events, count, tau, -1, DEATH, 0.0, 0.0, np.nan, 0.0)
-                _rest(rooms, rules, tau, saved, done, out_w, out_a)
-                return FOLLOWED, count, piece + 1
-        elif kind == TURNS:
-            held, count = _let_go(rooms, signs, kinks, pulls, held, tau, events, count)
-        else:
-            fresh = rooms.held[line]
-            side = 1 if kind == LEAVES_ABOVE else -1
-            _jump_from(pulls.jumps, fresh, tau, rooms.jump)
-            _turn_to(rooms, signs, kinks, fresh, side, events, count)
-            count = _note(events, count, tau, fresh, RELEASE, 0.0, 0.0, np.nan, side)
-            held -= 1
-            for m in range(line, held):
-                rooms.held[m] = rooms.held[m + 1]
-        held = _make_basis(rooms, held, kinks)
-        limit = -1.0  # kinks just left are near
-    return TOO_MANY_PIECES, count, MOST_PIECES
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _let_go(
-    rooms: Rooms, signs: Signs, kinks: Kinkset, pulls: KnownPulls, held: int, tau: float, events: Array, count: int
-) -> tuple[int, int]:  # fmt: skip
-    """The outgoing weight changes sign while held: what attracted now repels, and the neuron leaves to the side that pushes more."""
-    lean = 1.0 if rooms.a[1] >= 0.0 else -1.0
-    rooms.a[0] = 0.0
-    for m in range(held):
-        line = rooms.held[m]
-        side = 1 if lean * inner(kinks.normals, line, rooms.drive, 0) > 0.0 else -1
-        _jump_from(pulls.jumps, line, tau, rooms.jump)
-        _turn_to(rooms, signs, kinks, line, side, events, count)
-        count = _note(events, count, tau, line, RELEASE, 0.0, 0.0, np.nan, side)
-    return 0, count
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 def follow_neurons(
-    neurons: Indices, w: Array, a: Array, signs: Signs, heights: NDArray[np.float32], drives: Array,
-    kinks: Kinkset, pulls: KnownPulls, rules: Rules, nodes: Array, weights: Array, saved: Array,
-    end_w: Array, end_a: Array, end_signs: Signs, moments: Array, out_w: Array, out_a: Array, events: Array, ends: Indices,
+    neurons: Indices, start: Start, drives: Array, step: KnownStep, rules: Rules, quadrature: Array, end: End, events: Array,
+    ends: Indices,
 ) -> tuple[int, int]:  # fmt: skip
-    """Follow these neurons, one after the other. w (h, d), a (h,), signs (h, lines), heights |n.w|/|w|, drives (h, s + 1, d)
-    are their starts; end_*, moments (h, s + 1, d), out_w (h, t, d), out_a (h, t) get what became of them, `events` what happened,
-    `ends[n]` the number of events up to the n-th of them. Returns how it ended (the first failure), and the pieces followed.
+    """Follow these neurons from tau = 0 to 1, one after the other, under `drives` (h, s + 1, inputs), monomials in tau.
+
+    Events go to rows of `events`; `ends[n]` is their number up to the n-th neuron. Returns how it ended (the first failure), and
+    the number of pieces followed.
     """
-    lines, inputs = kinks.normals.shape
-    rooms = make_rooms(inputs, lines, drives.shape[1] - 1, rules.order)
-    count, pieces = 0, 0
+    (lines, inputs), degree = step.normals.shape, drives.shape[1] - 1
+    w, a = np.zeros((rules.order + 1, inputs)), np.zeros(rules.order + 1)
+    polynomials, sizes = np.zeros((3, max(rules.order, degree) + 1)), np.zeros((3, rules.order + 1))
+    drive, moving, moments = np.zeros((degree + 1, inputs)), np.zeros((degree + 1, inputs)), np.zeros((degree + 1, inputs))
+    due, near, point = np.zeros(lines), np.zeros(lines + 1, np.intp), np.zeros(inputs)
+    held, basis = np.zeros(inputs + 2, np.intp), np.zeros((inputs + 2, inputs))
+    gram, shares = np.zeros((inputs + 2, inputs + 2)), np.zeros((inputs + 2, degree + 1))
+    room = events.shape[0] - 2 * lines - 8
+    event, pieces = 0, 0
+    rounding = NO_SPEED * rules.largest_drive
     for n in range(neurons.shape[0]):
         h = neurons[n]
-        rooms.a[0] = a[h]
+        signs, out_w, out_a, first_event = end.signs[h], end.saved_w[h], end.saved_a[h], event
+        a[0], holding = start.a[h], 0
         for k in range(inputs):
-            rooms.w[0, k] = w[h, k]
-        for i in range(drives.shape[1]):
+            w[0, k] = start.w[h, k]
+        for i in range(degree + 1):
             for k in range(inputs):
-                rooms.drive[i, k] = drives[h, i, k]
+                drive[i, k], moments[i, k] = drives[h, i, k], 0.0
         for line in range(lines):
-            end_signs[h, line] = signs[h, line]
-            rooms.due[line] = 0.999999 * heights[h, line]
-        begin = count
-        status, count, used = follow_neuron(
-            rooms, end_signs[h], kinks, pulls, rules, nodes, weights, saved, out_w[h], out_a[h], events, count
-        )
-        pieces += used
-        if status != FOLLOWED:
-            return status, pieces
-        for e in range(begin, count):
+            signs[line] = start.signs[h, line]
+            due[line] = 0.999999 * start.heights[h, line]
+            if signs[line] == 0 and holding <= inputs:
+                held[holding] = line
+                holding += 1
+        square = inner(w, 0, w, 0) + a[0] * a[0]
+        tau, turned, limit, gap, slack, passed = 0.0, 0.0, -1.0, start.gaps[h], rules.slack, -1.0
+        listed, done, fresh, returns, left = 0, 0, -1, 0, MOST_PIECES
+        asleep = (holding > inputs) or (not rules.leaky and not awake(signs, step.sided))
+        if not asleep:
+            holding = span_of_held(held, holding, step.normals, basis)
+        while tau < 1.0 - 1e-14:
+            if asleep:
+                rest(w, a, rules, tau, step.saved, done, out_w, out_a)
+                break
+            left -= 1
+            length = np.sqrt(inner(w, 0, w, 0)) + 1e-300
+            size = np.sqrt(length * length + a[0] * a[0])
+            if left == 0 or not size * size <= MOST_GROWTH * square or event > room:
+                return TOO_MANY_PIECES if left == 0 else NO_ROOM if event > room else GREW, pieces
+            for i in range(degree + 1):
+                for k in range(inputs):
+                    moving[i, k] = drive[i, k]
+            for m in range(holding):
+                add_row(w, 0, -inner(basis, m, w, 0), basis, m)
+                for i in range(degree + 1):
+                    add_row(moving, i, -inner(basis, m, moving, i), basis, m)
+            order, until = expand(w, a, moving, rules, min(1.0 - tau, WANTED * gap), size)
+            measure(w, order, length, sizes)
+            angle = angle_turned(sizes, order, until)
+            while angle > WIDEST and until > 1e-14:
+                until *= 0.5
+                angle = angle_turned(sizes, order, until)
+            if turned + angle > limit:
+                limit = turned + LOOK_AHEAD * angle
+                listed = list_near(due, limit, near)
+            released = 0.0
+            if fresh >= 0:
+                jump_from(step.jumps, fresh, tau, polynomials[0])
+                released = 1e-9 * abs(a[0] * polynomials[0, 0])
+            until, line = first_meeting(
+                w, step.normals, signs, due, near, sizes, polynomials, listed, order, turned, until, length, ON_KINK * size,
+                rounding * abs(a[0]), fresh, released,
+            )  # fmt: skip
+            kind = MEETS_KINK if line >= 0 else NO_EVENT
+            if holding > 0:
+                find_shares(held, holding, step.normals, drive, gram, shares)
+                u, who, how = first_release(held, holding, shares, step.jumps, polynomials, tau, until, slack, rounding)
+                slack = 0.0
+                if how != NO_EVENT:
+                    until, kind, line = u, how, who
+                sign = 1.0 if a[0] > 0.0 or (a[0] == 0.0 and a[1] > 0.0) else -1.0
+                for j in range(order + 1):
+                    polynomials[1, j] = sign * a[j]
+                u = first_fall(polynomials[1], 1 if a[0] == 0.0 else 0, order, until, polynomials[2])
+                if u < until:
+                    until, kind = u, TURNS
+            while done < step.saved.shape[0] and step.saved[done] <= tau + until + 1e-15:
+                state_at(w, order, step.saved[done] - tau, out_w[done])
+                out_a[done] = value(a, 0, order, step.saved[done] - tau)
+                done += 1
+            turned += angle_turned(sizes, order, until)
+            gap = 0.6 * gap + 0.4 * until if kind != NO_EVENT else max(gap, 2.0 * until)
+            pieces += 1
+            fresh = -1
+            if until > 0.0:
+                add_moments(w, a, order, tau, until, quadrature, point, moments)
+                state_at(w, order, until, point)
+                for k in range(inputs):
+                    w[0, k] = point[k]
+                a[0] = value(a, 0, order, until)
+                recentre(drive, until)
+                tau += until
+            lean = 1.0 if a[0] > 0.0 or (a[0] == 0.0 and a[1] >= 0.0) else -1.0
+            if inputs > 1 and np.sqrt(inner(w, 0, w, 0)) <= AT_ORIGIN * size:
+                returns = returns + 1 if passed >= 0.0 and tau - passed < SOON else 0
+                passed, asleep = tau, returns >= RETURNS or holding >= inputs
+                speed = np.sqrt(inner(moving, 0, moving, 0)) + 1e-300
+                far = 0.0 if asleep else 2.0 * AT_ORIGIN * size / speed * lean
+                event = pass_origin(step, w, drive, moments, signs, polynomials, events, moving[0], far, tau, event)
+                if not asleep and holding > 0:
+                    holding, event = settle(
+                        step, drive, moments, signs, held, polynomials, events, holding, lean, -1, 0, tau, event
+                    )
+                    holding = span_of_held(held, holding, step.normals, basis)
+                turned, limit = 0.0, -1.0
+                for line in range(lines):
+                    due[line] = 0.0
+                continue
+            if kind == NO_EVENT:
+                continue
+            if kind == MEETS_KINK:
+                holding, event = meet(
+                    step, drive, moments, signs, held, polynomials, events, holding, lean, line, tau, rounding, event
+                )
+                due[line] = turned
+                if not rules.leaky and not awake(signs, step.sided):
+                    event += note(events[event], tau, -1, DEATH, 0.0, 0.0, np.nan, 0.0)
+                    asleep = True
+            else:
+                # a hold that turns ends all: what attracted now repels, and the neuron leaves to the side that pushes more
+                for m in range(holding if kind == TURNS else 1):
+                    fresh = held[m if kind == TURNS else line]
+                    side = 1 if kind == LEAVES_ABOVE else -1
+                    if kind == TURNS:
+                        a[0] = 0.0
+                        side = 1 if (1.0 if a[1] >= 0.0 else -1.0) * inner(step.normals, fresh, drive, 0) > 0.0 else -1
+                    jump_from(step.jumps, fresh, tau, polynomials[0])
+                    turn_to(drive, moments, signs, polynomials[0], step.normals, fresh, side, events[event])
+                    event += note(events[event], tau, fresh, RELEASE, 0.0, 0.0, np.nan, side)
+                    due[fresh], near[listed] = turned, fresh
+                    listed = min(listed + 1, lines)
+                holding = 0 if kind == TURNS else holding - 1
+                for m in range(line, holding):
+                    held[m] = held[m + 1]
+            holding = span_of_held(held, holding, step.normals, basis)
+        start.gaps[h] = 1.0 / (1 + event - first_event)
+        for e in range(first_event, event):
             events[e, 0] = h
-        ends[n] = count
-        end_a[h] = rooms.a[0]
+        ends[n], end.a[h] = event, a[0]
         for k in range(inputs):
-            end_w[h, k] = rooms.w[0, k]
-        for i in range(drives.shape[1]):
+            end.w[h, k] = w[0, k]
+        for i in range(degree + 1):
             for k in range(inputs):
-                moments[h, i, k] = rooms.moments[i, k]
+                end.moments[h, i, k] = moments[i, k]
     return FOLLOWED, pieces

@@ -15,9 +15,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..dataset import find_lines
-from ..problem import Problem
-from .parallel import threads, workers
+from ...dataset import find_lines
+from ...problem import Problem
+from ..threads import threads, workers
 
 Array = NDArray[np.float64]
 Signs = NDArray[np.int8]
