@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from ..arrays import Array
 from ..errors import InputError
 from ..problem import Problem
 from .engines.early_phase import EarlyPhase
 from .engines.engine import Engine
 from .engines.explicit_steps import SmoothEngine
+from .engines.followed import FollowedNeurons
 from .engines.kink_exact import KinkEngine
 from .engines.kink_exact_deep import DeepEngine
 from .field import Field
@@ -15,7 +17,7 @@ from .kinks.decisions import Decisions, first_start
 from .kinks.geometry import Kinks
 from .state import Start
 
-METHODS = ("kinks", "smooth")
+METHODS = ("kinks", "follow", "smooth")
 TIGHTEST, LOOSEST = 1e-13, 1e-2
 LOCATED_RTOL = 1e-9
 UNRESOLVED_RTOL = 1e-6  # for more kinks than can be located one by one, where less would only cost steps
@@ -61,7 +63,7 @@ def largest_product(problem: Problem, method: str) -> float:
     return float(samples) ** 3 if locates_kinks(problem, method) else 0.0
 
 
-def first_engine(problem: Problem, field: Field, method: str, rtol: float, early_phase: bool) -> Engine:
+def first_engine(problem: Problem, field: Field, method: str, rtol: float, early_phase: bool, times: Array) -> Engine:
     """The engine to begin with: the early phase where it applies, which is followed by the one that the rest of the run needs."""
     if problem.network.layers > 2:
         return DeepEngine(problem, rtol) if locates_kinks(problem, method) else SmoothEngine(problem, field, rtol)
@@ -69,6 +71,8 @@ def first_engine(problem: Problem, field: Field, method: str, rtol: float, early
     start = first_start(problem, decisions)
 
     def main_engine(start: Start) -> Engine:
+        if method == "follow":
+            return FollowedNeurons(problem, rtol, decisions, start, times)
         if locates_kinks(problem, method):
             return KinkEngine(problem, rtol, decisions, start)
         return SmoothEngine(problem, field, rtol, decisions, start)

@@ -80,8 +80,8 @@ def simulate(
     asked = check_times(times)
     with blas_threads(largest_product(problem, method)):
         field = make_field(problem)
-        span = Span(problem, whole=problem.network.layers > 2 or not locates_kinks(problem, method))
-        engine = first_engine(span.problem, field, method, rtol, early_phase)
+        span = Span(problem, whole=not moves_in_span(problem, method))
+        engine = first_engine(span.problem, field, method, rtol, early_phase, asked)
         record = Record(span, field, engine, len(asked) + 1)  # and where it stopped
         run = record.trajectory(drive(record, asked, watch, rules), watch, rtol)
     return replace(run, provenance={**run.provenance, **_pairing(problem)})

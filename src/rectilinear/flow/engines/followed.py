@@ -1,233 +1,380 @@
-"""Ordinary data: every neuron followed by itself through whole steps, and the pulls brought into agreement."""
+"""Ordinary data: every neuron is followed by itself through a whole step, then the pulls are brought into agreement.
+
+Given the pulls r_i(t) of the samples over a step, neurons do not interact. So a step
+1. guesses the pulls, as polynomials (steppers/legendre_curves.py);
+2. follows every neuron by itself, exactly, through its own crossings and holds (neuron_path.py): an event costs microseconds;
+3. takes the exact moments of the outputs from the neurons' paths, and from them new pulls;
+4. goes on with 2 until the weights no longer change (waveform relaxation). Where that is slow because outputs react strongly,
+   the leading directions of the tangent kernel K are solved for instead (Newton): with dr/dt = -D K r, D the loss's curvature,
+   a change e of the pulls calls for delta with (I + h D K T) delta = e, T the integral from 0.
+
+The error of a step is what the pulls at its end miss, delta r = r(W) - (projected r), as a drive over the step.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
-from numpy.polynomial import legendre, polynomial
 from numpy.typing import NDArray
 
+from ...arrays import Array, Mask, Signs
 from ...errors import FlowError
+from ...events import Events, Kind
 from ...problem import Problem
-from ..threads import threads, workers
 from ..field.sample_lines import SampleLines
-from .neuron_path import EVENT_FIELDS, FOLLOWED, NO_ROOM, End, KnownStep, Rules, Start, follow_neurons
+from ..kinks.decisions import Decisions
+from ..state import Start, flatten
+from ..steppers.legendre_curves import LegendreCurves, gauss_rules
+from ..threads import in_shares
+from . import neuron_path
+from .neuron_path import EVENT_FIELDS, End, KnownStep, Rules, follow_neurons, free_drives
 
-Array = NDArray[np.float64]
-Signs = NDArray[np.int8]
+NEURONS_PER_CALL = 4
+ORDER = 14  # of Taylor series, at most: pieces are as long as their order allows
+PIECE_SHARE = 0.01  # of the tolerance, for one piece of a neuron's path
+AGREED = 0.2  # of the tolerance, that a further sweep would still change the weights by
+UNCHANGED = 0.03  # of the tolerance: neurons whose drive has changed by less are not followed again
+MOST_SWEEPS = 12
+SLOW_SWEEPS = 0.7  # contraction by a sweep that is not worth going on
+STIFF_SWEEPS = 4  # beyond so many sweeps more directions are solved for
+MOST_DIRECTIONS = 64
+FAR_OFF = 0.15  # change of the weights by the first sweep that shows the step to be too long
+AIMED_CHANGE = 0.03  # the same for a step as long as it should be
+SAFETY, SHRINK, GROW, ERROR_ORDER = 0.9, 0.2, 2.0, 3.0
+REFUSED = 1.5  # errors over the tolerance
+STRONGEST_TURN = 3.0  # step times the strongest drive: neurons grow by less than its exponential
+DEFECT_SHARE = 0.3  # how much of the pulls' defect at the end acts over the step
+SHORTEST = 1e-13  # steps over the time reached
 
-CHUNK = 8  # neurons that one call follows
 
+@dataclass
+class Swept:
+    """A step on which pulls and paths agree: its length, pulls and outputs (samples, s + 1), ends, events, and how it got there."""
 
-class Legendre:
-    """Polynomials of degree s on [0, 1] in the basis P_k(2 tau - 1)."""
-
-    def __init__(self, degree: int) -> None:
-        self.degree = degree
-        self.norms = 2.0 * np.arange(degree + 1) + 1.0
-        shifted = [np.polynomial.Legendre.basis(k, domain=[0, 1]).convert(kind=np.polynomial.Polynomial).coef for k in range(degree + 1)]
-        self.monomials = np.array([np.pad(c, (0, degree + 1 - len(c))) for c in shifted])  # (k, powers of tau)
-        nodes, weights = legendre.leggauss(degree + 3)
-        self.nodes, self.weights = 0.5 * (nodes + 1.0), 0.5 * weights
-        self.at_nodes = self.at(self.nodes)
-        integrals = np.array([polynomial.polyval(self.nodes, polynomial.polyint(c)) for c in self.monomials])
-        self.integration = self.project(integrals).T  # coefficients of a curve -> of its integral from 0
-
-    def at(self, tau: Array) -> Array:
-        """P_k(2 tau - 1), (k, tau)."""
-        return legendre.legvander(2.0 * np.asarray(tau) - 1.0, self.degree).T
-
-    def project(self, values: Array) -> Array:
-        """Coefficients (..., k) of curves given at the nodes (..., nodes)."""
-        return (values * self.weights) @ self.at_nodes.T * self.norms
+    h: float
+    pulls: Array
+    outputs: Array
+    end: End
+    happened: list[Array]
+    saved: Array
+    sweeps: int
+    first_change: float
 
 
 class FollowedNeurons:
-    """Engine."""
+    """The engine; `times` are those at which states will be asked for."""
 
-    def __init__(self, problem: Problem, rtol: float, w: Array, a: Array, times: Array, degree: int | None = None, order: int = 12) -> None:
-        self.problem, self.rtol = problem, rtol
+    name = "followed neurons"
+
+    def __init__(self, problem: Problem, rtol: float, decisions: Decisions, start: Start, times: Array) -> None:
+        self.problem, self.rtol, self.decisions, self.times = problem, rtol, decisions, times
         self.lines = SampleLines(problem)
-        self.curves = Legendre(degree or (2 if rtol >= 1e-3 else 3 if rtol > 3e-5 else 4 if rtol > 3e-8 else 5))
-        width = self.lines.normals.shape[1]
-        self.w = np.zeros((len(w), width))
-        self.w[:, : self.lines.inputs] = w @ self.lines.basis.T
-        self.a = a.copy()
-        self.t, self.h = 0.0, 0.0
-        self.times = times
-        self.order = order
-        self.heights = np.empty((len(a), len(self.lines)), dtype=np.float32)
+        self.curves = LegendreCurves(2 if rtol >= 1e-3 else 3 if rtol > 3e-5 else 4 if rtol > 3e-8 else 5)
+        self.t, self.energy = start.t, start.energy
+        first = start.theta[:, :-1]
+        self.w, self.a, self.signs = self.lines.into(first), start.theta[:, -1].copy(), start.signs.copy()
+        self.off_span = first - self.lines.back(self.w)  # never moves, but for decay
+        self.first_decay, self.second_decay = (problem.l2 * float(trains) for trains in problem.network.trainable_layers)
+        self.heights = np.empty(self.signs.shape, dtype=np.float32)
         self.f = self.lines.outputs(self.w, self.a, self.heights)
-        self.signs = np.where(self.w @ self.lines.normals.T > 0, 1, -1).astype(np.int8)
-        along, against = np.zeros(len(self.lines), dtype=bool), np.zeros(len(self.lines), dtype=bool)
-        along[self.lines.index[self.lines.lengths > 0]] = True
-        against[self.lines.index[self.lines.lengths < 0]] = True
-        self.sided = np.ascontiguousarray(np.stack([against, along], axis=1))
-        self.quadrature = np.zeros((2, 12, 12))
-        for m in range(1, 12):
-            nodes, weights = legendre.leggauss(m)
-            self.quadrature[0, m, :m], self.quadrature[1, m, :m] = 0.5 * (nodes + 1), 0.5 * weights
-        self.pulls = self.pull(self.f)
-        self.before = None
-        self.chunks = [np.arange(k, min(k + CHUNK, len(a))) for k in range(0, len(a), CHUNK)]
-        self.room = [np.empty((4 * len(self.lines) + 256, EVENT_FIELDS + self.curves.degree + 1)) for _ in self.chunks]
-        self.stat = dict(steps=0, rejected=0, sweeps=0, followed=0, pieces=0, products=0.0)
-        self.events = np.zeros(6, dtype=int)
-        self.verbose = False
-        self.gaps = np.full(len(a), 0.1)
+        self.pulls = self._pull(self.f)
+        self.gaps = np.full(len(self.a), 0.1)
+        self.before: tuple[Array, float] | None = None
+        self.directions, self.block = 0, np.empty((self.lines.samples, 0))
+        self.room = [self._event_room(4 * len(self.lines) + 256)] * 0
+        self.h = 0.1 / max(self._measure_drive(), np.finfo(float).tiny)
+        self.log: list[Array] = []
+        self.counts = {"steps": 0, "rejected": 0, "sweeps": 0, "gradients": 0, "pieces": 0}
+        self.step: Swept | None = None
+        self.largest_error = 0.0
 
-    def pull(self, f: Array) -> Array:
+    # what the run asks for
+
+    @property
+    def chattering(self) -> bool:
+        return False
+
+    @property
+    def step_end(self) -> float:
+        return self.t if self.step is None else self.t + self.step.h
+
+    def attempt(self, t_end: float) -> bool:
+        h = min(self.h, t_end - self.t)
+        if self.t + 1.2 * h >= t_end:
+            h = t_end - self.t
+        self.step = None
+        step = self._sweep(h)
+        if step is None:
+            self.counts["rejected"] += 1
+            self.h = 0.5 * h
+            if self.h < SHORTEST * max(self.t, self.times[-1]):
+                raise FlowError(f"no step could be made at t = {self.t:g}; loosen rtol, or use method='kinks'.")
+            return False
+        heights = np.empty_like(self.heights)
+        f = self.lines.outputs(step.end.w, step.end.a, heights)
+        pulls = self._pull(f)
+        error = self._error(step, pulls)
+        growth = SAFETY * (self.rtol / max(error, 1e-300)) ** (1.0 / ERROR_ORDER)
+        growth = min(growth, (AIMED_CHANGE / max(step.first_change, 1e-300)) ** (1.0 / ERROR_ORDER), GROW)
+        if error > REFUSED * self.rtol:
+            self.counts["rejected"] += 1
+            self.h = h * max(SHRINK, min(growth, 0.8))
+            return False
+        if step.sweeps > STIFF_SWEEPS:
+            growth = min(growth, 1.0)
+            self.directions = min(max(4, 2 * self.directions), MOST_DIRECTIONS, self.lines.samples)
+        self.next = (h * max(SHRINK, growth), heights, f, pulls)
+        self.largest_error = max(self.largest_error, error)
+        self.step = step
+        return True
+
+    def states(self, times: Array) -> tuple[Array, Array]:
+        step = self.step
+        if step is None or not len(times):
+            return self._flat(self.w[None], self.a[None], times), np.full(len(times), self.energy)
+        rows = np.searchsorted(self.t + step.saved * step.h, times * (1.0 - 1e-14))
+        rows = np.minimum(rows, len(step.saved) - 1)
+        w, a = step.end.saved_w.transpose(1, 0, 2)[rows], step.end.saved_a.T[rows]
+        return self._flat(w, a, times), self.energy + self._energies(step, step.saved[rows], w, a)
+
+    def commit(self) -> tuple[float, float]:
+        step = self.step
+        assert step is not None
+        end = step.end
+        self.energy += float(self._energies(step, np.ones(1), end.w[None], end.a[None])[0])
+        self._keep_events(step)
+        self.before = (step.pulls, step.h)
+        self.t += step.h
+        self.w, self.a, self.signs = end.w, end.a, end.signs
+        h, self.heights, self.f, self.pulls = self.next
+        self.gaps *= step.h / h
+        strongest = self._measure_drive()
+        self.h = min(h, STRONGEST_TURN / max(strongest, 1e-300))
+        self.counts["steps"] += 1
+        self.step = None
+        return self.speed, float(np.mean(self.problem.loss.value(self.problem.y, self.f)))
+
+    def successor(self) -> None:
+        return None
+
+    def statistics(self) -> dict[str, int]:
+        return {name: int(count) for name, count in self.counts.items()}
+
+    def group_counts(self) -> Array | None:
+        return None
+
+    def events(self) -> Events:
+        """All of them, with those of the start and the early phase."""
+        before = self.decisions.events()
+        if not self.log:
+            return before
+        rows = np.concatenate(self.log)
+        rows = rows[np.argsort(rows[:, 1], kind="stable")]
+        neuron, time, line, kind, below, above, multiplier = rows.T
+        after = Events(
+            time, neuron.astype(np.intp), line.astype(np.intp), kind.astype(np.int8), below.copy(), above.copy(), multiplier.copy()
+        )
+        return before.followed_by(after, 0.0)
+
+    # a step
+
+    def _sweep(self, h: float) -> Swept | None:
+        """Bring pulls and paths over a step of length h into agreement; None if they do not come to agree."""
+        curves, lines, neurons = self.curves, self.lines, len(self.a)
+        saved = self._saved(h)
+        end = End(
+            np.empty_like(self.w), np.empty_like(self.a), np.empty_like(self.signs),
+            np.empty((neurons, curves.degree + 1, self.w.shape[1])),
+            np.empty((neurons, len(saved), self.w.shape[1])), np.empty((neurons, len(saved))),
+        )  # fmt: skip
+        happened = [np.empty((0, EVENT_FIELDS + curves.degree + 1))] * neurons
+        pulls = self._guess(h)
+        drives = h * lines.drives(self.signs, pulls)
+        followed = np.full_like(drives, np.inf)
+        solver = self._solver(h)
+        change, first_change = np.inf, np.inf
+        for sweep in range(MOST_SWEEPS):
+            todo = ~(curves.size((drives - followed).transpose(0, 2, 1)).max(axis=1) <= UNCHANGED * self.rtol)
+            if not self._follow(h, todo, drives, pulls, saved, end, happened):
+                return None
+            followed[todo] = drives[todo]
+            outputs = lines.outputs_of(end.signs, end.moments, self._corrections(happened)) * curves.norms
+            if self.problem.loss.code == 0:
+                new = -outputs
+                new[:, 0] += self.problem.y
+            else:
+                new = curves.project(self._pull(outputs @ curves.at_nodes))
+            found = new - pulls
+            drive_change = h * lines.drives(self.signs, found)
+            before, change = change, float(np.sqrt(np.mean((drive_change**2 / curves.norms[:, None]).sum(axis=(1, 2)))))
+            self.counts["sweeps"] += 1
+            self.counts["gradients"] += curves.degree + 1
+            if sweep == 0:
+                first_change = change
+            if change <= AGREED * self.rtol:
+                return Swept(h, new, outputs, end, happened, saved, sweep + 1, first_change)
+            if not change <= FAR_OFF or (sweep > 1 and change > SLOW_SWEEPS * before):
+                return None
+            if solver is not None:
+                found = solver(found)
+                drive_change = h * lines.drives(self.signs, found)
+            pulls = pulls + found
+            drives = drives + drive_change
+        return None
+
+    def _saved(self, h: float) -> Array:
+        """The asked times within a step of length h, as shares of it."""
+        inside = self.times[(self.times > self.t) & (self.times <= self.t + h * (1.0 + 1e-14))]
+        return np.minimum((inside - self.t) / h, 1.0)
+
+    def _guess(self, h: float) -> Array:
+        """The pulls over the next step: the last step's, gone on with from where they have come to."""
+        curves = self.curves
+        if self.before is None:
+            return np.outer(self.pulls, np.eye(1, curves.degree + 1)[0])
+        old, length = self.before
+        keep = min(curves.degree, 2) + 1
+        values = old[:, :keep] @ curves.at(1.0 + h / length * curves.nodes)[:keep]
+        return curves.project(values + (self.pulls - old[:, :keep].sum(axis=1))[:, None])
+
+    def _follow(
+        self, h: float, todo: Mask, drives: Array, pulls: Array, saved: Array, end: End, happened: list[Array]
+    ) -> bool:
+        """Follow the neurons `todo` through the step; whether all of them arrived."""
+        lines, curves, network = self.lines, self.curves, self.problem.network
+        largest = h / lines.samples * float(lines.reaches @ np.abs(pulls).sum(axis=1))
+        jumps = np.ascontiguousarray(h * lines.jumps(pulls) @ curves.monomials)
+        step = KnownStep(lines.normals, jumps, lines.sided, saved)
+        first, second = (float(trains) for trains in network.trainable_layers)
+        rules = Rules(
+            ORDER, PIECE_SHARE * self.rtol, largest, 3.0 * self.rtol, first, second, h * self.problem.l2, network.alpha > 0.0
+        )
+        start = neuron_path.Start(self.w, self.a, self.signs, self.heights, self.gaps)
+        monomials = np.ascontiguousarray(np.einsum("hkd,kj->hjd", drives, curves.monomials))
+        chosen = np.flatnonzero(todo)
+        calls = [chosen[k : k + NEURONS_PER_CALL] for k in range(0, len(chosen), NEURONS_PER_CALL)]
+
+        def share(begin: int, stop: int) -> tuple[bool, int]:
+            pieces, room = 0, self._event_room(2 * len(lines) + 4096)
+            for neurons in calls[begin:stop]:
+                ends = np.zeros(len(neurons), dtype=np.intp)
+                while True:
+                    status, count = follow_neurons(neurons, start, monomials, step, rules, gauss_rules(), end, room, ends)
+                    if status != neuron_path.NO_ROOM:
+                        break
+                    room = self._event_room(2 * len(room))
+                pieces += count
+                if status != neuron_path.FOLLOWED:
+                    return False, pieces
+                for h, rows in zip(neurons, np.split(room[: ends[-1]], ends[:-1]), strict=True):
+                    happened[h] = rows.copy()
+            return True, pieces
+
+        results = in_shares(share, len(calls), 1e3 * len(chosen) * len(lines))
+        self.counts["pieces"] += sum(pieces for _, pieces in results)
+        return all(arrived for arrived, _ in results)
+
+    def _event_room(self, rows: int) -> Array:
+        return np.empty((rows, EVENT_FIELDS + self.curves.degree + 1))
+
+    def _corrections(self, happened: list[Array]) -> Array:
+        """What changes of sign on the way take from the moments of sum_h sgn a n.w, (lines, s + 1)."""
+        corrections = np.zeros((len(self.lines), self.curves.degree + 1))
+        rows = np.concatenate(happened)
+        rows = rows[rows[:, 2] >= 0]
+        np.add.at(corrections, rows[:, 2].astype(np.intp), rows[:, 7:8] * rows[:, EVENT_FIELDS:])
+        return corrections
+
+    def _error(self, step: Swept, pulls: Array) -> float:
+        """What the defect of the pulls at the step's end does to the weights, over the neurons' sizes (root mean square)."""
+        end = step.end
+        drive = self.lines.drives(end.signs, (pulls - step.pulls.sum(axis=1))[:, None])[:, 0]
+        self.counts["gradients"] += 1
+        sizes = np.maximum((self.w**2).sum(axis=1) + self.a**2, (end.w**2).sum(axis=1) + end.a**2) + 1e-300
+        moved = end.a**2 * (drive**2).sum(axis=1) + (end.w * drive).sum(axis=1) ** 2
+        return DEFECT_SHARE * step.h * float(np.sqrt(np.mean(moved / sizes)))
+
+    def _solver(self, h: float):  # type: ignore[no-untyped-def]
+        """What solves for the leading directions of the kernel, if sweeps alone are slow."""
+        if not self.directions:
+            return None
+        curves, samples = self.curves, self.lines.samples
+        y = self.problem.y
+        root = np.sqrt(np.maximum(self.problem.loss.curvature(y, self.f), 1e-300))[:, None]
+        if self.block.shape[1] < self.directions:
+            more = np.random.default_rng(0).standard_normal((samples, self.directions - self.block.shape[1]))
+            self.block = np.linalg.qr(np.concatenate([self.block, more], axis=1))[0]
+            self._improve(root)
+        ritz, values = self._improve(root)
+        inverse = np.linalg.inv(np.eye(curves.degree + 1) + h * values[:, None, None] * curves.integration.T)
+
+        def solve(change: Array) -> Array:
+            along = ritz.T @ (change / root)
+            answered = np.einsum("mij,mj->mi", inverse, along)
+            return change + root * (ritz @ (answered - along))
+
+        return solve
+
+    def _improve(self, root: Array) -> tuple[Array, Array]:
+        """One round of subspace iteration with D^1/2 K D^1/2: Ritz vectors (samples, m) and values."""
+        image = root * self.lines.kernel_times(self.w, self.a, self.signs, root * self.block)
+        self.counts["gradients"] += self.block.shape[1]
+        small = self.block.T @ image
+        values, turn = np.linalg.eigh(0.5 * (small + small.T))
+        ritz = self.block @ turn
+        self.block = np.linalg.qr(image)[0]
+        return ritz, np.maximum(values, 0.0)
+
+    # odds and ends of the state
+
+    def _pull(self, f: Array) -> Array:
         y = self.problem.y if f.ndim == 1 else self.problem.y[:, None]
         return np.asarray(self.problem.loss.pull(y, f))
 
-    def follow(self, todo: NDArray[np.bool_], drives: Array, step: KnownStep, rules: Rules, end: End, happened: list[Array]) -> int:
-        start = Start(self.w, self.a, self.signs, self.heights, self.gaps)
+    def _measure_drive(self) -> float:
+        """The strongest drive of any neuron; the speed of the weights is noted."""
+        drive = self.lines.drives(self.signs, self.pulls[:, None])[:, 0]
+        self.counts_gradient()
+        strongest = float(np.sqrt((drive**2).sum(axis=1).max()))
+        free_drives(self.signs, self.lines.normals, drive)
+        first, second = (float(trains) for trains in self.problem.network.trainable_layers)
+        l2 = self.problem.l2
+        dw = first * (self.a[:, None] * drive - l2 * self.w)
+        da = second * ((self.w * drive).sum(axis=1) - l2 * self.a)
+        decaying = self.first_decay * np.linalg.norm(self.off_span) * np.exp(-self.first_decay * self.t)
+        self.speed = float(np.sqrt((dw**2).sum() + (da**2).sum() + decaying**2))
+        return strongest
 
-        def task(n: int) -> int:
-            chunk = self.chunks[n]
-            chosen = chunk[todo[chunk]]
-            if not len(chosen):
-                return FOLLOWED
-            while True:
-                ends = np.zeros(len(chosen), dtype=np.intp)
-                status, pieces = follow_neurons(
-                    chosen, start, drives, step, rules, self.quadrature, end, self.room[n], ends,
-                )
-                if status != NO_ROOM:
-                    break
-                self.room[n] = np.empty((2 * len(self.room[n]), self.room[n].shape[1]))
-            self.pieces[n] = pieces
-            for k, h in enumerate(chosen):
-                happened[h] = self.room[n][ends[k - 1] if k else 0 : ends[k]].copy()
-            return status
-        self.pieces = [0] * len(self.chunks)
-        if workers() == 1:
-            statuses = [task(n) for n in range(len(self.chunks))]
-        else:
-            statuses = list(threads().map(task, range(len(self.chunks))))
-        self.stat["pieces"] += sum(self.pieces)
-        return max(statuses)
+    def counts_gradient(self) -> None:
+        if hasattr(self, "counts"):
+            self.counts["gradients"] += 1
 
-    def predict(self, h: float) -> Array:
-        curves = self.curves
-        coefficients = np.zeros((self.lines.samples, curves.degree + 1))
-        coefficients[:, 0] = self.pulls
-        if self.before is not None:
-            old, length = self.before
-            keep = min(curves.degree, 2) + 1
-            at = curves.at(1.0 + h / length * curves.nodes)[:keep]
-            values = old[:, :keep] @ at
-            values += (self.pulls - old[:, :keep].sum(axis=1))[:, None]
-            coefficients = curves.project(values)
-        return coefficients
+    def _flat(self, w: Array, a: Array, times: Array) -> Array:
+        """Flat weights (t, size) from coordinates (t, neurons, inputs) and (t, neurons)."""
+        off_span = np.exp(-self.first_decay * times)[:, None, None] * self.off_span
+        return flatten((self.lines.back(w) + off_span, a[:, None, :]))
 
-    def attempt(self, t_end: float) -> bool:
-        curves, lines = self.curves, self.lines
-        neurons, width, degree = len(self.a), self.w.shape[1], curves.degree
-        h = min(self.h, t_end - self.t)
-        if self.t + h > t_end * (1 - 1e-12):
-            h = t_end - self.t
-        inside = self.times[(self.times > self.t) & (self.times <= self.t + h * (1 + 1e-14))]
-        saved = np.minimum((inside - self.t) / h, 1.0)
-        sizes = np.sqrt((self.w**2).sum(axis=1) + self.a**2) + 1e-300
-        coefficients = self.predict(h)
-        drives = lines.drives(self.signs, coefficients) * h
-        self.stat["products"] += (degree + 1) / 2
-        end = End(
-            np.empty_like(self.w), np.empty_like(self.a), np.empty_like(self.signs), np.empty((neurons, degree + 1, width)),
-            np.empty((neurons, len(saved), width)), np.empty((neurons, len(saved))),
-        )
-        happened = [np.empty((0, EVENT_FIELDS + degree + 1))] * neurons
-        network = self.problem.network
-        followed = None
-        legendre_norm = 1.0 / np.sqrt(curves.norms)[None, :, None]
-        before_change = np.inf
-        ok = False
-        for sweep in range(12):
-            todo = np.ones(neurons, dtype=bool)
-            if followed is not None:
-                moved = np.sqrt((((drives - followed) * legendre_norm) ** 2).sum(axis=(1, 2)))
-                todo = moved > 0.03 * self.rtol
-            gather = np.abs(lines.lengths)
-            largest = h / lines.samples * float(gather @ np.abs(coefficients).sum(axis=1))
-            known = KnownStep(lines.normals, np.ascontiguousarray(lines.jumps(coefficients) @ curves.monomials * h), self.sided, saved)
-            rules = Rules(self.order, 0.01 * self.rtol, largest, 3 * self.rtol, *(float(t) for t in network.trainable_layers), self.problem.l2 * h, network.alpha > 0)
-            monomial_drives = np.ascontiguousarray(np.einsum("hkd,kj->hjd", drives, curves.monomials))
-            status = self.follow(todo, monomial_drives, known, rules, end, happened)
-            self.stat["followed"] += int(todo.sum())
-            if status != FOLLOWED:
-                break
-            followed = drives if followed is None else np.where(todo[:, None, None], drives, followed)
-            corrections = np.zeros((len(lines), degree + 1))
-            rows = np.concatenate(happened)
-            if len(rows):
-                rows = rows[rows[:, 2] >= 0]
-                np.add.at(corrections, rows[:, 2].astype(np.intp), rows[:, 7:8] * rows[:, EVENT_FIELDS:])
-            f = lines.outputs_of_moments(end.signs, end.moments, corrections) * curves.norms
-            self.stat["products"] += degree + 1
-            if self.problem.loss.code == 0:
-                new = -f
-                new[:, 0] += self.problem.y
-            else:
-                new = curves.project(self.pull(f @ curves.at_nodes))
-            change = new - coefficients
-            drive_change = lines.drives(self.signs, change) * h
-            per_neuron = np.sqrt(((drive_change * legendre_norm) ** 2).sum(axis=(1, 2)))
-            now_change = float(np.sqrt(np.mean(per_neuron**2)))
-            coefficients = new
-            drives = drives + drive_change
-            self.stat["sweeps"] += 1
-            rate = now_change / before_change
-            if self.verbose:
-                print(f"    sweep {sweep} change {now_change:.2e} rate {rate:.2g} followed {todo.sum()}")
-            if now_change < 0.1 * self.rtol:
-                ok = True
-                break
-            if sweep > 1 and rate > 0.7:
-                break
-            before_change = now_change
-        if not ok:
-            self.stat["rejected"] += 1
-            self.h = 0.5 * h
-            if self.verbose:
-                print(f"  refused h {h:.3g} status {status} sweeps {sweep+1}")
-            if self.h < 1e-12 * max(self.t, 1e-9):
-                raise FlowError(f"status {status}")
-            return False
-        heights = np.empty_like(self.heights)
-        f_end = lines.outputs(end.w, end.a, heights)
-        pulls = self.pull(f_end)
-        defect = pulls - coefficients.sum(axis=1)
-        drive = lines.drives(end.signs, defect[:, None])[:, 0]
-        self.stat["products"] += 1
-        sz = np.maximum(sizes, np.sqrt((end.w ** 2).sum(1) + end.a ** 2))
-        error = 0.3 * h * np.sqrt(np.mean((end.a ** 2 * (drive**2).sum(1) + (end.w * drive).sum(1) ** 2) / sz**2))
-        grow = 0.9 * (self.rtol / max(error, 1e-300)) ** (1 / 3)
-        if error > 1.5 * self.rtol:
-            self.stat["rejected"] += 1
-            self.h = h * max(0.2, min(grow, 0.8))
-            return False
-        rows = np.concatenate(happened)
-        self.events += np.bincount(rows[:, 3].astype(int), minlength=6)
-        if self.verbose:
-            print(f"t {self.t:.4g} h {h:.3g} sweeps {sweep + 1} rate {rate:.2g} err {error:.1e} events {len(rows)} loss {np.mean(self.problem.loss.value(self.problem.y, f_end)):.6g}")
-        self.stat["steps"] += 1
-        self.before = (coefficients, h)
-        self.result = (inside, end.saved_w, end.saved_a)
-        self.w, self.a, self.signs, self.heights, self.pulls, self.f = end.w, end.a, end.signs, heights, pulls, f_end
-        self.t += h
-        limit = 3.0 if rate < 0.15 else 1.5 if rate < 0.3 else 1.0
-        strongest = float(np.linalg.norm(self.lines.drives(self.signs, pulls[:, None])[:, 0], axis=1).max())
-        self.h = min(h * max(0.3, min(grow, limit)), 3.0 / max(strongest, 1e-300))
-        return True
+    def _energies(self, step: Swept, tau: Array, w: Array, a: Array) -> Array:
+        """The integral of |grad L|^2 from the step's start to each tau.
 
-    def run(self) -> tuple[Array, Array, Array]:
-        strongest = float(np.linalg.norm(self.lines.drives(self.signs, self.pulls[:, None])[:, 0], axis=1).max())
-        self.h = 0.1 / strongest
-        ws, as_ = [self.w[:, : self.lines.inputs] @ self.lines.basis], [self.a]
-        while self.t < self.times[-1] * (1 - 1e-14):
-            if self.attempt(self.times[-1]):
-                inside, w, a = self.result
-                for k in range(len(inside)):
-                    ws.append(w[:, k, : self.lines.inputs] @ self.lines.basis)
-                    as_.append(a[:, k])
-        return np.array(ws), np.array(as_)
+        |dW/dt|^2 = (1/P) sum_i r_i df_i/dt - (l2/2) d|W|^2/dt; by parts, with the moments of f, no derivative of f is needed.
+        """
+        outputs = np.array([self.lines.outputs(w[k], a[k]) for k in range(len(tau))])
+        ends = (outputs * (step.pulls @ self.curves.at(tau)).T).sum(axis=1)
+        begin = float(self.f @ (step.pulls @ self.curves.at(np.zeros(1)))[:, 0])
+        inside = self.curves.products(step.pulls, step.outputs, tau)
+        found = (ends - begin - inside) / self.lines.samples
+        if self.problem.l2:
+            first, second = self.problem.network.trainable_layers
+            off = (self.off_span**2).sum() * np.exp(-2.0 * self.first_decay * (self.t + np.append(0.0, tau) * step.h))
+            sizes = first * ((w**2).sum(axis=(1, 2)) - (self.w**2).sum() + off[1:] - off[0])
+            found -= 0.5 * self.problem.l2 * (sizes + second * ((a**2).sum(axis=1) - (self.a**2).sum()))
+        return np.asarray(found)
+
+    def _keep_events(self, step: Swept) -> None:
+        rows = np.concatenate(step.happened)[:, :7]
+        rows = rows[rows[:, 3] <= max(Kind)]
+        rows[:, 1] = self.t + rows[:, 1] * step.h
+        rows[:, 4:6] /= step.h
+        self.log.append(rows)

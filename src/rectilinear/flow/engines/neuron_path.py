@@ -24,11 +24,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Array, Indices, Signs
 from ..fast_math import FAST
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Signs = NDArray[np.int8]
 
 CROSS, HOLD, RELEASE, DEATH, ORIGIN, UNTOLD = 0, 1, 2, 3, 4, 5  # as events.Kind; the last is no event, but changes a side
 NO_EVENT, MEETS_KINK, LEAVES_BELOW, LEAVES_ABOVE, TURNS = 0, 1, 2, 3, 4
@@ -546,17 +543,21 @@ def settle(
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
 def meet(
-    step: KnownStep, drive: Array, moments: Array, signs: Signs, held: Indices, polynomials: Array, events: Array,
+    step: KnownStep, drive: Array, moments: Array, signs: Signs, held: Indices, basis: Array, polynomials: Array, events: Array,
     count: int, lean: float, line: int, tau: float, slow: float, event: int,
 ) -> tuple[int, int]:  # fmt: skip
     """A free kink is reached: cross it, or hold it and settle it with the other holds; how many are held, and events."""
     came_from, jump = signs[line], polynomials[0]
     jump_from(step.jumps, line, tau, jump)
-    push = lean * jump[0]
-    here = lean * inner(step.normals, line, drive, 0)
+    here, push = lean * inner(step.normals, line, drive, 0), lean * jump[0]
+    repels = push >= 0.0
+    for m in range(count):  # what the other holds leave of it
+        part = inner(step.normals, line, basis, m)
+        here -= lean * part * inner(basis, m, drive, 0)
+        push -= lean * jump[0] * part * part
     below = here if came_from < 0 else here - push
     beyond = below if came_from > 0 else below + push
-    if push >= 0.0 or (count == 0 and came_from * beyond <= slow):
+    if repels or (count == 0 and came_from * beyond <= slow):
         above = below + push
         turn_to(drive, moments, signs, jump, step.normals, line, -came_from, events[event])
         event += note(events[event], tau, line, CROSS, below, above, np.nan, -2.0 * came_from)
@@ -740,7 +741,7 @@ def follow_neurons(
                 continue
             if kind == MEETS_KINK:
                 holding, event = meet(
-                    step, drive, moments, signs, held, polynomials, events, holding, lean, line, tau, rounding, event
+                    step, drive, moments, signs, held, basis, polynomials, events, holding, lean, line, tau, rounding, event
                 )
                 due[line] = turned
                 if not rules.leaky and not awake(signs, step.sided):
@@ -773,3 +774,21 @@ def follow_neurons(
             for k in range(inputs):
                 end.moments[h, i, k] = moments[i, k]
     return FOLLOWED, pieces
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+def free_drives(signs: Signs, normals: Array, drives: Array) -> None:
+    """Take from the drives (h, inputs), in place, what pushes neurons against kinks that hold them."""
+    inputs = normals.shape[1]
+    held, basis = np.zeros(inputs + 2, np.intp), np.zeros((inputs + 2, inputs))
+    for h in range(signs.shape[0]):
+        count = 0
+        for line in range(signs.shape[1]):
+            if signs[h, line] == 0 and count <= inputs:
+                held[count] = line
+                count += 1
+        if count > inputs:
+            drives[h] = 0.0
+            continue
+        for m in range(span_of_held(held, count, normals, basis)):
+            add_row(drives, h, -inner(basis, m, drives, h), basis, m)

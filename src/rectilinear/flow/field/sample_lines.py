@@ -6,6 +6,7 @@ With x_i = len_i n_l(i) in an orthonormal basis of the samples' span, c = (1 + a
     g_h = (1/P) [ c sum_i len_i r_i n_l(i) + e sum_l sgn(n_l.w_h) B_l n_l ],   B_l = sum over the line of |len_i| r_i,
 
 so that both are products with the matrix of signs (neurons, lines), which is kept in single bytes and multiplied block by block.
+Blocks have fixed sizes, so that sums do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -15,118 +16,137 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arrays import Array, Signs
 from ...dataset import find_lines
 from ...problem import Problem
-from ..threads import threads, workers
-
-Array = NDArray[np.float64]
-Signs = NDArray[np.int8]
+from ..threads import in_shares
 
 TILE = 4  # inputs are padded to whole tiles
-NEURONS, LINES = 64, 512  # of a block: the blocks, and so the sums, do not depend on the number of threads
+NEURONS_PER_BLOCK, LINES_PER_BLOCK = 64, 512
 IN_SPAN = 1e-12  # singular values of the inputs, over the largest, below which a direction is rounding
+WELL_SPANNED = 1e-8  # eigenvalues of x^T x, likewise, above which every axis is needed
 
 
 class SampleLines:
-    """The lines of a problem's samples; normals (lines, inputs) are in coordinates of the samples' span, padded with zeros."""
+    """The lines of a problem's samples; normals (lines, inputs) are in coordinates of the samples' span, padded with zeros.
+
+    >>> import rectilinear as rl
+    >>> net = rl.Network(inputs=2, widths=(3,))
+    >>> problem = rl.Problem(rl.datasets.six_points(), net, net.init(scale=1.0, seed=0))
+    >>> lines = SampleLines(problem)
+    >>> w, a = lines.into(problem.weights[0]), problem.weights[1][0]
+    >>> bool(np.allclose(lines.outputs(w, a), problem.output(problem.weights)))
+    True
+    """
 
     def __init__(self, problem: Problem) -> None:
-        x = problem.x
-        self.basis = _span(x)
-        lines = find_lines(x)
+        lines = find_lines(problem.x)
+        self.basis = _span(problem.x)
         self.inputs = len(self.basis)
-        width = -(-self.inputs // TILE) * TILE
-        self.normals = np.zeros((len(lines.normals), width))
-        self.normals[:, : self.inputs] = lines.normals @ self.basis.T
-        self.index, self.lengths = lines.index, lines.lengths
+        self.normals = self.into(lines.normals)
+        self.index, self.lengths, self.reaches = lines.index, lines.lengths, np.abs(lines.lengths)
         self.c, self.e = 0.5 * (1.0 + problem.network.alpha), 0.5 * (1.0 - problem.network.alpha)
-        self.samples = len(x)
-        self.simple = len(self.normals) == self.samples
-        self._order = np.argsort(self.index) if self.simple else None
+        self.samples = len(problem.x)
+        self.sided = np.zeros((len(self), 2), dtype=bool)  # whether samples lie against and along the normal
+        self.sided[self.index[self.lengths < 0], 0] = True
+        self.sided[self.index[self.lengths > 0], 1] = True
+        self._one_each = np.argsort(self.index) if len(self) == self.samples else None
 
     def __len__(self) -> int:
         return len(self.normals)
 
-    def gather(self, weights: Array, values: Array) -> Array:
-        """Sums over each line of weights_i values_i, values (samples, k) -> (lines, k)."""
-        weighted = weights[:, None] * values
-        if self._order is not None:
-            return weighted[self._order]
+    def into(self, vectors: Array) -> Array:
+        """Vectors (m, d) in padded coordinates of the span (m, inputs)."""
+        coordinates = np.zeros((len(vectors), -(-self.inputs // TILE) * TILE))
+        coordinates[:, : self.inputs] = vectors @ self.basis.T
+        return coordinates
+
+    def back(self, coordinates: Array) -> Array:
+        """Vectors (..., d) from coordinates (..., inputs)."""
+        return coordinates[..., : self.inputs] @ self.basis
+
+    def gather(self, values: Array) -> Array:
+        """Sums over each line, values (samples, k) -> (lines, k)."""
+        if self._one_each is not None:
+            return values[self._one_each]
         out = np.zeros((len(self), values.shape[1]))
-        np.add.at(out, self.index, weighted)
+        np.add.at(out, self.index, values)
         return out
 
     def drives(self, signs: Signs, pulls: Array) -> Array:
         """g_h for pulls (samples, k) -> (neurons, k, inputs); held lines (sign 0) count half."""
-        columns, width = pulls.shape[1], self.normals.shape[1]
-        linear = self.c * np.einsum("lk,ld->kd", self.gather(self.lengths, pulls), self.normals)
-        jumps = self.e * self.gather(np.abs(self.lengths), pulls)
-        out = np.zeros((len(signs), columns * width))
-        for first in range(0, len(self), LINES):
-            part = slice(first, first + LINES)
-            right = (jumps[part, :, None] * self.normals[part, None, :]).reshape(-1, columns * width)
-            in_blocks(len(signs), NEURONS, lambda rows, part=part, right=right: _add(out, rows, signs[rows, part], right))
-        return (out.reshape(len(signs), columns, width) + linear) / self.samples
+        neurons, columns, width = len(signs), pulls.shape[1], self.normals.shape[1]
+        linear = self.gather(self.c * self.lengths[:, None] * pulls).T @ self.normals
+        even = self.gather(self.e * self.reaches[:, None] * pulls)
+        out = np.zeros((neurons, columns * width))
+        for first in range(0, len(self), LINES_PER_BLOCK):
+            part = slice(first, first + LINES_PER_BLOCK)
+            right = (even[part, :, None] * self.normals[part, None, :]).reshape(-1, columns * width)
+
+            def add(rows: slice, part: slice = part, right: Array = right) -> None:
+                out[rows] += signs[rows, part].astype(np.float64) @ right
+
+            _in_blocks(add, neurons, NEURONS_PER_BLOCK, neurons * right.size)
+        out = out.reshape(neurons, columns, width)
+        out += linear
+        out /= self.samples
+        return out
 
     def jumps(self, pulls: Array) -> Array:
         """What crossing a line upwards adds to g along it, (lines, k)."""
-        return 2.0 * self.e / self.samples * self.gather(np.abs(self.lengths), pulls)
+        return self.gather(2.0 * self.e / self.samples * self.reaches[:, None] * pulls)
 
-    def outputs_of_moments(self, signs: Signs, moments: Array, corrections: Array) -> Array:
-        """Moments of f (samples, k) from moments of a w (neurons, k, inputs); corrections (lines, k) for changes of sign on the way."""
-        neurons, columns, width = moments.shape
+    def outputs_of(self, signs: Signs, products: Array, corrections: Array | float = 0.0) -> Array:
+        """f (samples, k) from a w (neurons, k, inputs) of neurons with these signs; `corrections` (lines, k) to sum_h sgn a n.w."""
+        neurons, columns, width = products.shape
         even = np.empty((len(self), columns))
-        flat = moments.reshape(neurons, -1)
+        flat = products.reshape(neurons, -1)
 
-        def block(rows: slice) -> None:
-            product = signs[:, rows].T.astype(np.float64) @ flat
-            even[rows] = np.einsum("lkd,ld->lk", product.reshape(-1, columns, width), self.normals[rows])
+        def write(rows: slice) -> None:
+            sums = signs[:, rows].T.astype(np.float64) @ flat
+            even[rows] = np.einsum("lkd,ld->lk", sums.reshape(-1, columns, width), self.normals[rows])
 
-        in_blocks(len(self), LINES, block)
-        odd = self.normals @ moments.sum(axis=0).T
-        return self._at_samples(odd, even - corrections)
+        _in_blocks(write, len(self), LINES_PER_BLOCK, len(self) * flat.size)
+        return self._at_samples(self.normals @ products.sum(axis=0).T, even - corrections)
 
     def outputs(self, w: Array, a: Array, heights: NDArray[np.float32] | None = None) -> Array:
         """f (samples,) of neurons w (neurons, inputs), a (neurons,); |n.w|/|w| go to `heights` (neurons, lines)."""
         even = np.empty(len(self))
         scale = 1.0 / np.maximum(np.linalg.norm(w, axis=1), np.finfo(float).tiny)
 
-        def block(rows: slice) -> None:
-            product = np.abs(self.normals[rows] @ w.T)
-            even[rows] = product @ a
+        def write(rows: slice) -> None:
+            sizes = np.abs(self.normals[rows] @ w.T)
+            even[rows] = sizes @ a
             if heights is not None:
-                heights[:, rows] = (product * scale).T
+                heights[:, rows] = (sizes * scale).T
 
-        in_blocks(len(self), LINES, block)
+        _in_blocks(write, len(self), LINES_PER_BLOCK, len(self) * w.size)
         return self._at_samples((self.normals @ (a @ w))[:, None], even[:, None])[:, 0]
+
+    def kernel_times(self, w: Array, a: Array, signs: Signs, pulls: Array) -> Array:
+        """K v for pulls v (samples, k): how fast outputs move, df/dt = K v, with frozen signs."""
+        drives = self.drives(signs, pulls)
+        along = np.einsum("hkd,hd->hk", drives, w)
+        return self.outputs_of(signs, (a**2)[:, None, None] * drives + along[:, :, None] * w[:, None, :])
 
     def _at_samples(self, odd: Array, even: Array) -> Array:
         """f from its odd and even parts on the lines (lines, k)."""
-        return self.c * self.lengths[:, None] * odd[self.index] + self.e * np.abs(self.lengths)[:, None] * even[self.index]
+        return self.c * self.lengths[:, None] * odd[self.index] + self.e * self.reaches[:, None] * even[self.index]
 
 
 def _span(x: Array) -> Array:
-    """Orthonormal rows that span the rows of x; the axes themselves where these are all there."""
-    square = x.T @ x if len(x) >= x.shape[1] else None
-    if square is not None:
-        sizes = np.linalg.eigvalsh(square)
-        if sizes[0] > 1e-8 * sizes[-1]:
-            return np.eye(x.shape[1])
+    """Orthonormal rows that span the rows of x; the axes themselves where all are needed."""
+    inputs = x.shape[1]
+    if len(x) >= inputs:
+        sizes = np.linalg.eigvalsh(x.T @ x)
+        if sizes[0] > WELL_SPANNED * sizes[-1]:
+            return np.eye(inputs)
     _, sizes, rows = np.linalg.svd(x, full_matrices=False)
     rows = rows[sizes > IN_SPAN * sizes[0]]
-    return np.eye(x.shape[1]) if len(rows) == x.shape[1] else rows
+    return np.eye(inputs) if len(rows) == inputs else rows
 
 
-def _add(out: Array, rows: slice, signs: Signs, right: Array) -> None:
-    out[rows] += signs.astype(np.float64) @ right
-
-
-def in_blocks(count: int, size: int, task: Callable[[slice], None]) -> None:
-    """Call `task` with slices of `size` that cover 0 ... count, in threads where there are several."""
+def _in_blocks(task: Callable[[slice], None], count: int, size: int, work: float) -> None:
+    """Call `task` with slices of `size` that cover 0 ... count, shared among threads."""
     blocks = [slice(first, min(first + size, count)) for first in range(0, count, size)]
-    if len(blocks) == 1 or workers() == 1:
-        for rows in blocks:
-            task(rows)
-        return
-    for job in [threads().submit(task, rows) for rows in blocks]:
-        job.result()
+    in_shares(lambda begin, end: [task(rows) for rows in blocks[begin:end]], len(blocks), work)
