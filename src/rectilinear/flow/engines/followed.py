@@ -13,12 +13,13 @@ The error of a step is what the pulls at its end miss, delta r = r(W) - (project
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays import Array, Mask, Signs
+from ...arrays import Array, Mask
 from ...errors import FlowError
 from ...events import Events, Kind
 from ...problem import Problem
@@ -43,6 +44,7 @@ FAR_OFF = 0.15  # change of the weights by the first sweep that shows the step t
 AIMED_CHANGE = 0.03  # the same for a step as long as it should be
 SAFETY, SHRINK, GROW, ERROR_ORDER = 0.9, 0.2, 2.0, 3.0
 REFUSED = 1.5  # errors over the tolerance
+FIRST_TURN = 0.1  # the same as below for the first step
 STRONGEST_TURN = 3.0  # step times the strongest drive: neurons grow by less than its exponential
 DEFECT_SHARE = 0.3  # how much of the pulls' defect at the end acts over the step
 SHORTEST = 1e-13  # steps over the time reached
@@ -60,6 +62,16 @@ class Swept:
     saved: Array
     sweeps: int
     first_change: float
+
+
+@dataclass
+class Next:
+    """What the end of a step is for the next one: the length to try, heights (neurons, lines), outputs and pulls (samples,)."""
+
+    h: float
+    heights: NDArray[np.float32]
+    f: Array
+    pulls: Array
 
 
 class FollowedNeurons:
@@ -82,12 +94,10 @@ class FollowedNeurons:
         self.gaps = np.full(len(self.a), 0.1)
         self.before: tuple[Array, float] | None = None
         self.directions, self.block = 0, np.empty((self.lines.samples, 0))
-        self.room = [self._event_room(4 * len(self.lines) + 256)] * 0
-        self.h = 0.1 / max(self._measure_drive(), np.finfo(float).tiny)
-        self.log: list[Array] = []
         self.counts = {"steps": 0, "rejected": 0, "sweeps": 0, "gradients": 0, "pieces": 0}
+        self.log: list[Array] = []
         self.step: Swept | None = None
-        self.largest_error = 0.0
+        self.h = FIRST_TURN / max(self._measure_drive(), np.finfo(float).tiny)
 
     # what the run asks for
 
@@ -124,9 +134,7 @@ class FollowedNeurons:
         if step.sweeps > STIFF_SWEEPS:
             growth = min(growth, 1.0)
             self.directions = min(max(4, 2 * self.directions), MOST_DIRECTIONS, self.lines.samples)
-        self.next = (h * max(SHRINK, growth), heights, f, pulls)
-        self.largest_error = max(self.largest_error, error)
-        self.step = step
+        self.step, self.next = step, Next(h * max(SHRINK, growth), heights, f, pulls)
         return True
 
     def states(self, times: Array) -> tuple[Array, Array]:
@@ -147,7 +155,7 @@ class FollowedNeurons:
         self.before = (step.pulls, step.h)
         self.t += step.h
         self.w, self.a, self.signs = end.w, end.a, end.signs
-        h, self.heights, self.f, self.pulls = self.next
+        h, self.heights, self.f, self.pulls = self.next.h, self.next.heights, self.next.f, self.next.pulls
         self.gaps *= step.h / h
         strongest = self._measure_drive()
         self.h = min(h, STRONGEST_TURN / max(strongest, 1e-300))
@@ -173,7 +181,13 @@ class FollowedNeurons:
         rows = rows[np.argsort(rows[:, 1], kind="stable")]
         neuron, time, line, kind, below, above, multiplier = rows.T
         after = Events(
-            time, neuron.astype(np.intp), line.astype(np.intp), kind.astype(np.int8), below.copy(), above.copy(), multiplier.copy()
+            time,
+            neuron.astype(np.intp),
+            line.astype(np.intp),
+            kind.astype(np.int8),
+            below.copy(),
+            above.copy(),
+            multiplier.copy(),
         )
         return before.followed_by(after, 0.0)
 
@@ -295,7 +309,7 @@ class FollowedNeurons:
         moved = end.a**2 * (drive**2).sum(axis=1) + (end.w * drive).sum(axis=1) ** 2
         return DEFECT_SHARE * step.h * float(np.sqrt(np.mean(moved / sizes)))
 
-    def _solver(self, h: float):  # type: ignore[no-untyped-def]
+    def _solver(self, h: float) -> Callable[[Array], Array] | None:
         """What solves for the leading directions of the kernel, if sweeps alone are slow."""
         if not self.directions:
             return None
@@ -335,7 +349,7 @@ class FollowedNeurons:
     def _measure_drive(self) -> float:
         """The strongest drive of any neuron; the speed of the weights is noted."""
         drive = self.lines.drives(self.signs, self.pulls[:, None])[:, 0]
-        self.counts_gradient()
+        self.counts["gradients"] += 1
         strongest = float(np.sqrt((drive**2).sum(axis=1).max()))
         free_drives(self.signs, self.lines.normals, drive)
         first, second = (float(trains) for trains in self.problem.network.trainable_layers)
@@ -345,10 +359,6 @@ class FollowedNeurons:
         decaying = self.first_decay * np.linalg.norm(self.off_span) * np.exp(-self.first_decay * self.t)
         self.speed = float(np.sqrt((dw**2).sum() + (da**2).sum() + decaying**2))
         return strongest
-
-    def counts_gradient(self) -> None:
-        if hasattr(self, "counts"):
-            self.counts["gradients"] += 1
 
     def _flat(self, w: Array, a: Array, times: Array) -> Array:
         """Flat weights (t, size) from coordinates (t, neurons, inputs) and (t, neurons)."""

@@ -232,7 +232,6 @@ def first_fall(c: Array, first: int, last: int, until: float, work: Array) -> fl
     return np.inf
 
 
-
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 def expand(w: Array, a: Array, g: Array, rules: Rules, wanted: float, size: float) -> tuple[int, float]:
     """Taylor coefficients of w (order + 1, inputs) and a under the drive g: how many, and how far they reach (at most `wanted`)."""
@@ -537,7 +536,9 @@ def settle(
         if line != arrived:
             event += note(events[event], tau, line, RELEASE, 0.0, 0.0, np.nan, side)
         elif side != came_from:
-            event += note(events[event], tau, line, CROSS, after + mu[m], after + mu[m] - bounds[m], np.nan, side - came_from)
+            event += note(
+                events[event], tau, line, CROSS, after + mu[m], after + mu[m] - bounds[m], np.nan, side - came_from
+            )
     return kept, event
 
 

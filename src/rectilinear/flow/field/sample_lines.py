@@ -149,4 +149,9 @@ def _span(x: Array) -> Array:
 def _in_blocks(task: Callable[[slice], None], count: int, size: int, work: float) -> None:
     """Call `task` with slices of `size` that cover 0 ... count, shared among threads."""
     blocks = [slice(first, min(first + size, count)) for first in range(0, count, size)]
-    in_shares(lambda begin, end: [task(rows) for rows in blocks[begin:end]], len(blocks), work)
+
+    def share(begin: int, end: int) -> None:
+        for rows in blocks[begin:end]:
+            task(rows)
+
+    in_shares(share, len(blocks), work)

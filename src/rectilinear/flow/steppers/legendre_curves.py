@@ -30,7 +30,9 @@ class LegendreCurves:
         self.norms = 2.0 * np.arange(degree + 1) + 1.0  # one over the integral of P_k^2
         self.monomials = np.zeros((degree + 1, degree + 1))  # (k, powers of tau)
         for k in range(degree + 1):
-            self.monomials[k, : k + 1] = np.polynomial.Legendre.basis(k, domain=[0, 1]).convert(kind=np.polynomial.Polynomial).coef
+            self.monomials[k, : k + 1] = (
+                np.polynomial.Legendre.basis(k, domain=[0, 1]).convert(kind=np.polynomial.Polynomial).coef
+            )
         nodes, weights = legendre.leggauss(degree + MORE_NODES)
         self.nodes, self.weights = 0.5 * (nodes + 1.0), 0.5 * weights
         self.at_nodes = self.at(self.nodes)
