@@ -20,9 +20,10 @@ from .state import Start
 METHODS = ("kinks", "follow", "smooth")
 TIGHTEST, LOOSEST = 1e-13, 1e-2
 LOCATED_RTOL = 1e-9
-UNRESOLVED_RTOL = 1e-6  # for more kinks than can be located one by one, where less would only cost steps
+FOLLOWED_RTOL = 1e-6  # where neurons are followed by themselves: less would save little
 DEEP_RTOL = 1e-5  # likewise for deeper networks
-FEW_SAMPLES = 150  # up to here a kink-exact step (cubic in the samples) is cheaper than what it saves
+FEW_SAMPLES = 150  # of mirrored data, up to which a kink-exact step (cubic in the samples) is cheaper than what it saves
+MOST_KINK_EXACT_WORK = 3e8  # of a run: a second or so, what following costs at a like tolerance
 FEW_PREACTIVATIONS = 1_000  # samples x hidden neurons, up to which a deep run may stop at every kink
 
 
@@ -38,21 +39,57 @@ def checked_rtol(problem: Problem, method: str, rtol: float | None) -> float:
 
 
 def default_rtol(problem: Problem, method: str) -> float:
-    """LOCATED_RTOL where kinks are located, few or folded by symmetry, and else what unresolved kinks leave."""
+    """LOCATED_RTOL where kinks are located, few or folded by symmetry, and else what costs no more than a plain solver does."""
     if problem.network.layers > 2:
         return LOCATED_RTOL if locates_kinks(problem, method) else DEEP_RTOL
-    located = method == "kinks" or problem.data.samples <= FEW_SAMPLES
-    mirrored = not problem.network.bias and not len(problem.data.mirror_pairs[1])
-    return LOCATED_RTOL if located or mirrored or problem.network.alpha == 1.0 else UNRESOLVED_RTOL
+    if method == "smooth":
+        return LOCATED_RTOL if problem.data.samples <= FEW_SAMPLES or _folds(problem) else FOLLOWED_RTOL
+    return FOLLOWED_RTOL if suited(problem, method) == "follow" else LOCATED_RTOL
+
+
+def suited(problem: Problem, method: str) -> str:
+    """The method for two layers: as asked for, or the one that costs least.
+
+    Stopping at every kink is exact to rounding, but costs steps of the whole network, cubic in the samples. Following neurons by
+    themselves pays for its own events only. Where mirror images fold the data, or there are no kinks, plain steps are cheapest.
+    """
+    if method != "auto":
+        return method
+    if _folds(problem):
+        return "kinks" if problem.data.samples <= FEW_SAMPLES else "smooth"
+    return "kinks" if kink_exact_work(problem) <= MOST_KINK_EXACT_WORK else "follow"
+
+
+def kink_exact_work(problem: Problem) -> float:
+    """Multiply-adds that a kink-exact run takes, roughly: an implicit step, cubic in the samples, for half of all (neuron, kink).
+
+    Neurons of one pattern move as one, and n lines in d dimensions cut no more than some n^(d-1) patterns.
+    """
+    samples = float(problem.data.samples)
+    inputs = min(problem.x.shape[1], problem.data.samples)
+    groups = min(float(problem.network.widths[0]), 2.0 * samples ** min(inputs - 1, 9))
+    return 5.0 * samples * groups * (samples**3 + samples**2 * groups * inputs)
+
+
+def _folds(problem: Problem) -> bool:
+    """Whether every sample has its mirror image, or the network no kinks at all."""
+    return problem.network.alpha == 1.0 or (not problem.network.bias and not len(problem.data.mirror_pairs[1]))
 
 
 def locates_kinks(problem: Problem, method: str) -> bool:
-    """Whether every kink is located: if asked for, or where there are few."""
+    """Whether every kink is met by a step of the whole network: if asked for, or where there are few."""
     network, samples = problem.network, problem.data.samples
-    if network.layers > 2 and network.alpha == 1.0:
+    if network.layers == 2:
+        return suited(problem, method) == "kinks"
+    if network.alpha == 1.0:
         return False  # there are none
-    few = samples <= FEW_SAMPLES and (network.layers == 2 or samples * sum(network.widths) <= FEW_PREACTIVATIONS)
+    few = samples <= FEW_SAMPLES and samples * sum(network.widths) <= FEW_PREACTIVATIONS
     return method == "kinks" or (method == "auto" and few)
+
+
+def moves_in_span(problem: Problem, method: str) -> bool:
+    """Whether the run is made in coordinates of the samples' span: where neurons are told from kinks."""
+    return problem.network.layers == 2 and suited(problem, method) != "smooth"
 
 
 def largest_product(problem: Problem, method: str) -> float:
@@ -67,13 +104,14 @@ def first_engine(problem: Problem, field: Field, method: str, rtol: float, early
     """The engine to begin with: the early phase where it applies, which is followed by the one that the rest of the run needs."""
     if problem.network.layers > 2:
         return DeepEngine(problem, rtol) if locates_kinks(problem, method) else SmoothEngine(problem, field, rtol)
+    chosen = suited(problem, method)
     decisions = Decisions(Kinks(problem))
     start = first_start(problem, decisions)
 
     def main_engine(start: Start) -> Engine:
-        if method == "follow":
+        if chosen == "follow":
             return FollowedNeurons(problem, rtol, decisions, start, times)
-        if locates_kinks(problem, method):
+        if chosen == "kinks":
             return KinkEngine(problem, rtol, decisions, start)
         return SmoothEngine(problem, field, rtol, decisions, start)
 

@@ -11,7 +11,7 @@ from ..problem import Problem, require_problem
 from ..progress import Wanted, shows_progress
 from ..trajectory import Trajectory, check_times
 from .budgets import Watch
-from .choose import checked_rtol, first_engine, largest_product, locates_kinks
+from .choose import checked_rtol, first_engine, largest_product, moves_in_span
 from .field import make_field
 from .long_run import simulate_long
 from .run import Record, StopRules, drive

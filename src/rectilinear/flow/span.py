@@ -16,7 +16,7 @@ from ..events import Events
 from ..network import Network, Weights
 from ..problem import Problem
 from .state import flatten, layers_of, neurons_of, unflatten
-from .tolerances import SAME_KINK, SAME_SAMPLE, SAME_SPAN
+from .tolerances import ALL_AXES, SAME_KINK, SAME_SAMPLE, SAME_SPAN
 
 
 class Span:
@@ -36,8 +36,7 @@ class Span:
         if whole:
             return
         x, self.first_lines = _on_lines(given.x)
-        _, sizes, rows = np.linalg.svd(x, full_matrices=False)
-        kept = rows[sizes > SAME_SPAN * sizes[0]]
+        kept = _span(x)
         if len(kept) < x.shape[1]:
             self.basis = kept
         elif self.first_lines is None:
@@ -51,7 +50,8 @@ class Span:
     def full(self, theta: Array, t: float | Array = 0.0) -> Weights:
         """Weights of the given problem at times t from neurons (..., h, span + 1)."""
         w, a = layers_of(theta)
-        return w @ self.basis + np.multiply.outer(np.exp(-self.given.l2 * np.asarray(t)), self.rest), a
+        decay = self.given.l2 * self.given.network.trainable_layers[0]
+        return w @ self.basis + np.multiply.outer(np.exp(-decay * np.asarray(t)), self.rest), a
 
     def full_states(self, states: Array, times: Array) -> Array:
         """Flat weights (t, size) of the given problem from those in the span."""
@@ -64,6 +64,16 @@ class Span:
         if events is None or self.first_lines is None:
             return events
         return replace(events, line=np.where(events.line >= 0, self.first_lines[events.line], -1))
+
+
+def _span(x: Array) -> Array:
+    """Orthonormal rows that span the rows of x; the axes where x^T x shows, at a fraction of the cost, that all are needed."""
+    if len(x) >= x.shape[1]:
+        sizes = np.linalg.eigvalsh(x.T @ x)
+        if sizes[0] > ALL_AXES * sizes[-1]:
+            return np.eye(x.shape[1])
+    _, sizes, rows = np.linalg.svd(x, full_matrices=False)
+    return np.asarray(rows[sizes > SAME_SPAN * sizes[0]])
 
 
 def _on_lines(x: Array) -> tuple[Array, Indices | None]:

@@ -84,10 +84,8 @@ class FollowedNeurons:
         self.lines = SampleLines(problem)
         self.curves = LegendreCurves(2 if rtol >= 1e-3 else 3 if rtol > 3e-5 else 4 if rtol > 3e-8 else 5)
         self.t, self.energy = start.t, start.energy
-        first = start.theta[:, :-1]
-        self.w, self.a, self.signs = self.lines.into(first), start.theta[:, -1].copy(), start.signs.copy()
-        self.off_span = first - self.lines.back(self.w)  # never moves, but for decay
-        self.first_decay, self.second_decay = (problem.l2 * float(trains) for trains in problem.network.trainable_layers)
+        self.w, self.a = self.lines.into(start.theta[:, :-1]), start.theta[:, -1].copy()
+        self.signs = start.signs.copy()
         self.heights = np.empty(self.signs.shape, dtype=np.float32)
         self.f = self.lines.outputs(self.w, self.a, self.heights)
         self.pulls = self._pull(self.f)
@@ -140,11 +138,11 @@ class FollowedNeurons:
     def states(self, times: Array) -> tuple[Array, Array]:
         step = self.step
         if step is None or not len(times):
-            return self._flat(self.w[None], self.a[None], times), np.full(len(times), self.energy)
+            return self._flat(self.w[None], self.a[None]), np.full(len(times), self.energy)
         rows = np.searchsorted(self.t + step.saved * step.h, times * (1.0 - 1e-14))
         rows = np.minimum(rows, len(step.saved) - 1)
         w, a = step.end.saved_w.transpose(1, 0, 2)[rows], step.end.saved_a.T[rows]
-        return self._flat(w, a, times), self.energy + self._energies(step, step.saved[rows], w, a)
+        return self._flat(w, a), self.energy + self._energies(step, step.saved[rows], w, a)
 
     def commit(self) -> tuple[float, float]:
         step = self.step
@@ -356,14 +354,12 @@ class FollowedNeurons:
         l2 = self.problem.l2
         dw = first * (self.a[:, None] * drive - l2 * self.w)
         da = second * ((self.w * drive).sum(axis=1) - l2 * self.a)
-        decaying = self.first_decay * np.linalg.norm(self.off_span) * np.exp(-self.first_decay * self.t)
-        self.speed = float(np.sqrt((dw**2).sum() + (da**2).sum() + decaying**2))
+        self.speed = float(np.sqrt((dw**2).sum() + (da**2).sum()))
         return strongest
 
-    def _flat(self, w: Array, a: Array, times: Array) -> Array:
-        """Flat weights (t, size) from coordinates (t, neurons, inputs) and (t, neurons)."""
-        off_span = np.exp(-self.first_decay * times)[:, None, None] * self.off_span
-        return flatten((self.lines.back(w) + off_span, a[:, None, :]))
+    def _flat(self, w: Array, a: Array) -> Array:
+        """Flat weights (t, size) from w (t, neurons, inputs) and a (t, neurons)."""
+        return flatten((self.lines.back(w), a[:, None, :]))
 
     def _energies(self, step: Swept, tau: Array, w: Array, a: Array) -> Array:
         """The integral of |grad L|^2 from the step's start to each tau.
@@ -377,9 +373,8 @@ class FollowedNeurons:
         found = (ends - begin - inside) / self.lines.samples
         if self.problem.l2:
             first, second = self.problem.network.trainable_layers
-            off = (self.off_span**2).sum() * np.exp(-2.0 * self.first_decay * (self.t + np.append(0.0, tau) * step.h))
-            sizes = first * ((w**2).sum(axis=(1, 2)) - (self.w**2).sum() + off[1:] - off[0])
-            found -= 0.5 * self.problem.l2 * (sizes + second * ((a**2).sum(axis=1) - (self.a**2).sum()))
+            grown = first * ((w**2).sum(axis=(1, 2)) - (self.w**2).sum()) + second * ((a**2).sum(axis=1) - (self.a**2).sum())
+            found -= 0.5 * self.problem.l2 * grown
         return np.asarray(found)
 
     def _keep_events(self, step: Swept) -> None:

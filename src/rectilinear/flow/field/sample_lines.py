@@ -1,6 +1,6 @@
 """Samples gathered on their lines through the origin, and the products with neurons' patterns that a flow over whole steps needs.
 
-With x_i = len_i n_l(i) in an orthonormal basis of the samples' span, c = (1 + alpha)/2 and e = (1 - alpha)/2,
+With x_i = len_i n_l(i), c = (1 + alpha)/2 and e = (1 - alpha)/2,
 
     f_i = c len_i sum_h a_h n.w_h + e |len_i| sum_h a_h |n.w_h|,
     g_h = (1/P) [ c sum_i len_i r_i n_l(i) + e sum_l sgn(n_l.w_h) B_l n_l ],   B_l = sum over the line of |len_i| r_i,
@@ -23,12 +23,10 @@ from ..threads import in_shares
 
 TILE = 4  # inputs are padded to whole tiles
 NEURONS_PER_BLOCK, LINES_PER_BLOCK = 64, 512
-IN_SPAN = 1e-12  # singular values of the inputs, over the largest, below which a direction is rounding
-WELL_SPANNED = 1e-8  # eigenvalues of x^T x, likewise, above which every axis is needed
 
 
 class SampleLines:
-    """The lines of a problem's samples; normals (lines, inputs) are in coordinates of the samples' span, padded with zeros.
+    """The lines of a problem's samples; normals (lines, inputs) are padded with zeros to whole tiles.
 
     >>> import rectilinear as rl
     >>> net = rl.Network(inputs=2, widths=(3,))
@@ -41,8 +39,7 @@ class SampleLines:
 
     def __init__(self, problem: Problem) -> None:
         lines = find_lines(problem.x)
-        self.basis = _span(problem.x)
-        self.inputs = len(self.basis)
+        self.inputs = problem.x.shape[1]
         self.normals = self.into(lines.normals)
         self.index, self.lengths, self.reaches = lines.index, lines.lengths, np.abs(lines.lengths)
         self.c, self.e = 0.5 * (1.0 + problem.network.alpha), 0.5 * (1.0 - problem.network.alpha)
@@ -56,14 +53,14 @@ class SampleLines:
         return len(self.normals)
 
     def into(self, vectors: Array) -> Array:
-        """Vectors (m, d) in padded coordinates of the span (m, inputs)."""
-        coordinates = np.zeros((len(vectors), -(-self.inputs // TILE) * TILE))
-        coordinates[:, : self.inputs] = vectors @ self.basis.T
-        return coordinates
+        """Vectors (m, d), padded with zeros."""
+        padded = np.zeros((len(vectors), -(-self.inputs // TILE) * TILE))
+        padded[:, : self.inputs] = vectors
+        return padded
 
-    def back(self, coordinates: Array) -> Array:
-        """Vectors (..., d) from coordinates (..., inputs)."""
-        return coordinates[..., : self.inputs] @ self.basis
+    def back(self, padded: Array) -> Array:
+        """Vectors (..., d) without their padding."""
+        return padded[..., : self.inputs]
 
     def gather(self, values: Array) -> Array:
         """Sums over each line, values (samples, k) -> (lines, k)."""
@@ -132,18 +129,6 @@ class SampleLines:
     def _at_samples(self, odd: Array, even: Array) -> Array:
         """f from its odd and even parts on the lines (lines, k)."""
         return self.c * self.lengths[:, None] * odd[self.index] + self.e * self.reaches[:, None] * even[self.index]
-
-
-def _span(x: Array) -> Array:
-    """Orthonormal rows that span the rows of x; the axes themselves where all are needed."""
-    inputs = x.shape[1]
-    if len(x) >= inputs:
-        sizes = np.linalg.eigvalsh(x.T @ x)
-        if sizes[0] > WELL_SPANNED * sizes[-1]:
-            return np.eye(inputs)
-    _, sizes, rows = np.linalg.svd(x, full_matrices=False)
-    rows = rows[sizes > IN_SPAN * sizes[0]]
-    return np.eye(inputs) if len(rows) == inputs else rows
 
 
 def _in_blocks(task: Callable[[slice], None], count: int, size: int, work: float) -> None:
