@@ -38,7 +38,7 @@ def deep(widths=(4, 3), **settings):
         ({"rtol": 1e-14}, "rtol must lie between 1e-13 and 0.01, found 1e-14."),
         ({"rtol": 0.5}, "rtol must lie between 1e-13 and 0.01, found 0.5."),
         ({"rtol": float("nan")}, "rtol must lie between 1e-13 and 0.01, found nan."),
-        ({"method": "euler"}, "method must be auto or one of kinks, smooth, found 'euler'."),
+        ({"method": "euler"}, "method must be auto or one of kinks, follow, smooth, found 'euler'."),
         ({"max_steps": 0}, "max_steps must be positive, or None for no limit, found 0."),
         ({"max_seconds": -1.0}, "max_seconds must be positive, or None for no limit, found -1.0."),
         ({"max_seconds": float("nan")}, "max_seconds must be positive, or None for no limit, found nan."),
@@ -299,12 +299,16 @@ def test_events_of_a_run_survive_saving(tmp_path):
     assert repr(again) == repr(run)
 
 
-def test_auto_follows_kinks_for_few_samples_and_steps_smoothly_for_many(monkeypatch):
+def test_auto_takes_the_method_that_costs_least(monkeypatch):
     assert rl.simulate(six_points(), [0.1]).provenance["method"] == "kink-exact"
     assert rl.simulate(deep(), [0.1]).provenance["method"] == "kink-exact"
-    monkeypatch.setattr(choose, "FEW_SAMPLES", 5)
-    assert rl.simulate(six_points(), [0.1]).provenance["method"] == "smooth"
+    monkeypatch.setattr(choose, "MOST_KINK_EXACT_WORK", 1.0)
+    assert rl.simulate(six_points(), [0.1]).provenance["method"] == "followed neurons"
     assert rl.simulate(six_points(), [0.1], method="kinks").provenance["method"] == "kink-exact"
+    monkeypatch.setattr(choose, "FEW_SAMPLES", 3)
+    net = rl.Network(inputs=2, widths=(3,))
+    mirrored = rl.Problem(rl.datasets.xor(), net, net.init(scale=0.1, seed=0))
+    assert rl.simulate(mirrored, [0.1]).provenance["method"] == "smooth"
 
 
 # ---------------------------------------------------------------- deeper networks

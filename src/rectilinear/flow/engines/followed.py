@@ -260,7 +260,15 @@ class FollowedNeurons:
         step = KnownStep(lines.normals, jumps, lines.sided, saved)
         first, second = (float(trains) for trains in network.trainable_layers)
         rules = Rules(
-            ORDER, PIECE_SHARE * self.rtol, largest, 3.0 * self.rtol, first, second, h * self.problem.l2, network.alpha > 0.0
+            lines.inputs,
+            ORDER,
+            PIECE_SHARE * self.rtol,
+            largest,
+            3.0 * self.rtol,
+            first,
+            second,
+            h * self.problem.l2,
+            network.alpha > 0.0,
         )
         start = neuron_path.Start(self.w, self.a, self.signs, self.heights, self.gaps)
         monomials = np.ascontiguousarray(np.einsum("hkd,kj->hjd", drives, curves.monomials))
@@ -330,13 +338,21 @@ class FollowedNeurons:
 
     def _improve(self, root: Array) -> tuple[Array, Array]:
         """One round of subspace iteration with D^1/2 K D^1/2: Ritz vectors (samples, m) and values."""
-        image = root * self.lines.kernel_times(self.w, self.a, self.signs, root * self.block)
+        drives = self.lines.drives(self.signs, root * self.block)
+        free_drives(self.signs, self.lines.normals, drives)
+        image = root * self.lines.outputs_of(self.signs, self._products_moved(drives))
         self.counts["gradients"] += self.block.shape[1]
         small = self.block.T @ image
         values, turn = np.linalg.eigh(0.5 * (small + small.T))
         ritz = self.block @ turn
         self.block = np.linalg.qr(image)[0]
         return ritz, np.maximum(values, 0.0)
+
+    def _products_moved(self, drives: Array) -> Array:
+        """How fast a w of each neuron moves under drives (neurons, k, inputs)."""
+        first, second = self.problem.network.trainable_layers
+        along = np.einsum("hkd,hd->hk", drives, self.w)
+        return first * (self.a**2)[:, None, None] * drives + second * along[:, :, None] * self.w[:, None, :]
 
     # odds and ends of the state
 
@@ -346,10 +362,11 @@ class FollowedNeurons:
 
     def _measure_drive(self) -> float:
         """The strongest drive of any neuron; the speed of the weights is noted."""
-        drive = self.lines.drives(self.signs, self.pulls[:, None])[:, 0]
+        drives = self.lines.drives(self.signs, self.pulls[:, None])
         self.counts["gradients"] += 1
-        strongest = float(np.sqrt((drive**2).sum(axis=1).max()))
-        free_drives(self.signs, self.lines.normals, drive)
+        strongest = float(np.sqrt((drives**2).sum(axis=2).max()))
+        free_drives(self.signs, self.lines.normals, drives)
+        drive = drives[:, 0]
         first, second = (float(trains) for trains in self.problem.network.trainable_layers)
         l2 = self.problem.l2
         dw = first * (self.a[:, None] * drive - l2 * self.w)

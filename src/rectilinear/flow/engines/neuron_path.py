@@ -59,6 +59,7 @@ class KnownStep(NamedTuple):
 class Rules(NamedTuple):
     """How neurons are followed: orders, tolerance, what trains, and the weight decay over the step."""
 
+    inputs: int  # without padding
     order: int  # of Taylor series, at most
     tolerance: float  # of a neuron's size, that a piece may err by
     largest_drive: float  # that the pulls can exert on any neuron
@@ -723,9 +724,9 @@ def follow_neurons(
                 recentre(drive, until)
                 tau += until
             lean = 1.0 if a[0] > 0.0 or (a[0] == 0.0 and a[1] >= 0.0) else -1.0
-            if inputs > 1 and np.sqrt(inner(w, 0, w, 0)) <= AT_ORIGIN * size:
+            if rules.inputs > 1 and np.sqrt(inner(w, 0, w, 0)) <= AT_ORIGIN * size:
                 returns = returns + 1 if passed >= 0.0 and tau - passed < SOON else 0
-                passed, asleep = tau, returns >= RETURNS or holding >= inputs
+                passed, asleep = tau, returns >= RETURNS or holding >= rules.inputs
                 speed = np.sqrt(inner(moving, 0, moving, 0)) + 1e-300
                 far = 0.0 if asleep else 2.0 * AT_ORIGIN * size / speed * lean
                 event = pass_origin(step, w, drive, moments, signs, polynomials, events, moving[0], far, tau, event)
@@ -779,7 +780,7 @@ def follow_neurons(
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 def free_drives(signs: Signs, normals: Array, drives: Array) -> None:
-    """Take from the drives (h, inputs), in place, what pushes neurons against kinks that hold them."""
+    """Take from the drives (h, k, inputs), in place, what pushes neurons against kinks that hold them."""
     inputs = normals.shape[1]
     held, basis = np.zeros(inputs + 2, np.intp), np.zeros((inputs + 2, inputs))
     for h in range(signs.shape[0]):
@@ -792,4 +793,5 @@ def free_drives(signs: Signs, normals: Array, drives: Array) -> None:
             drives[h] = 0.0
             continue
         for m in range(span_of_held(held, count, normals, basis)):
-            add_row(drives, h, -inner(basis, m, drives, h), basis, m)
+            for i in range(drives.shape[1]):
+                add_row(drives[h], i, -inner(basis, m, drives[h], i), basis, m)

@@ -120,12 +120,6 @@ class SampleLines:
         _in_blocks(write, len(self), LINES_PER_BLOCK, len(self) * w.size)
         return self._at_samples((self.normals @ (a @ w))[:, None], even[:, None])[:, 0]
 
-    def kernel_times(self, w: Array, a: Array, signs: Signs, pulls: Array) -> Array:
-        """K v for pulls v (samples, k): how fast outputs move, df/dt = K v, with frozen signs."""
-        drives = self.drives(signs, pulls)
-        along = np.einsum("hkd,hd->hk", drives, w)
-        return self.outputs_of(signs, (a**2)[:, None, None] * drives + along[:, :, None] * w[:, None, :])
-
     def _at_samples(self, odd: Array, even: Array) -> Array:
         """f from its odd and even parts on the lines (lines, k)."""
         return self.c * self.lengths[:, None] * odd[self.index] + self.e * self.reaches[:, None] * even[self.index]

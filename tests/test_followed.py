@@ -1,0 +1,229 @@
+"""Neurons followed by themselves: against the kink-exact method, descent, closed forms, and the laws of the flow."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.polynomial import polynomial
+
+import rectilinear as rl
+from rectilinear.flow.engines import neuron_path
+from rectilinear.flow.field.sample_lines import SampleLines
+from rectilinear.flow.steppers.legendre_curves import LegendreCurves
+
+WITHIN = 10  # times the tolerance: what a run may be off by
+
+
+def ordinary(seed=0, samples=40, inputs=4, width=8, loss="square", scale=0.3, l2=0.0, x=None, **network):
+    """Gaussian inputs without mirror images, and labels of no structure."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((samples, inputs)) if x is None else x
+    y = rng.standard_normal(len(x))
+    y = y if loss == "square" else np.where(y > 0, 1.0, -1.0)
+    net = rl.Network(inputs=x.shape[1], widths=(width,), **network)
+    return rl.Problem(rl.Dataset(x, y), net, net.init(scale=scale, seed=seed), loss=loss, l2=l2)
+
+
+def apart(run, other):
+    """Largest distance of weights at any saved time, over the largest weight."""
+    pairs = zip(run.weights, other.weights, strict=True)
+    return max(np.abs(one - two).max() / np.abs(two).max() for one, two in pairs)
+
+
+def shared_lines(seed=1):
+    x = np.random.default_rng(seed).standard_normal((20, 3))
+    return np.concatenate([x, -1.5 * x[:8], 0.5 * x[:5]])
+
+
+def rank_deficient(seed=2):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((30, 2)) @ rng.standard_normal((2, 4))
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {},
+        {"loss": "logistic"},
+        {"loss": "exponential", "alpha": 0.1},
+        {"alpha": 0.5},
+        {"l2": 0.02},
+        {"bias": True},
+        {"trainable": (False, True)},
+        {"trainable": (True, False), "l2": 0.01},
+        {"x": shared_lines()},
+        {"x": rank_deficient()},
+        {"samples": 12, "inputs": 1},
+    ],
+    ids=str,
+)
+def test_followed_neurons_agree_with_the_kink_exact_method(setting):
+    problem, times = ordinary(**setting), np.linspace(0.0, 12.0, 7)
+    exact = rl.simulate(problem, times, method="kinks", rtol=1e-11)
+    for rtol in (1e-4, 1e-7):
+        run = rl.simulate(problem, times, method="follow", rtol=rtol)
+        assert run.status is rl.Status.FINISHED
+        assert apart(run, exact) < WITHIN * rtol
+        assert np.abs(run.loss - exact.loss).max() < WITHIN * rtol * exact.loss[0]
+        assert run.audit.energy_residual < WITHIN * rtol
+        assert run.audit.balance_drift is None or run.audit.balance_drift < WITHIN * rtol
+        assert run.audit.loss_rise < rtol
+        assert run.events.certified
+    if problem.network.inputs > 1:  # with one input, being held is the same as resting at the origin
+        counted = [[r.events.count(kind) for kind in rl.Kind] for r in (run, exact)]
+        assert counted[0] == counted[1]
+
+
+def test_a_shipped_student_teacher_problem_finishes_and_descent_comes_to_agree():
+    """100 samples of 10 inputs, 20 neurons: where stopping at every kink never arrives."""
+    data, net = rl.datasets.gaussian_teacher(), rl.Network(inputs=10, widths=(20,))
+    problem = rl.Problem(data, net, net.init(scale=1e-3, seed=0))
+    run = rl.simulate(problem, [0.0, 10.0, 20.0])
+    assert run.status is rl.Status.FINISHED
+    assert run.provenance["method"].endswith("followed neurons")
+    steps = 20_000
+    coarse, fine = (rl.descend(problem, 20.0 / n, n, record_every=n // 2) for n in (steps, 2 * steps))
+    distances = [apart(run, descent) for descent in (coarse, fine)]
+    assert distances[1] < 0.6 * distances[0] < 1e-3  # descent is of first order
+
+
+@pytest.mark.parametrize("loss", ["square", "logistic"])
+def test_errors_fall_with_the_tolerance(loss):
+    problem, times = ordinary(seed=3, samples=60, inputs=5, width=12, loss=loss), np.linspace(0.0, 10.0, 11)
+    truth = rl.simulate(problem, times, method="follow", rtol=1e-9)
+    errors = [apart(rl.simulate(problem, times, method="follow", rtol=rtol), truth) for rtol in (1e-3, 1e-5, 1e-7)]
+    assert errors[0] < 1e-2
+    assert errors[1] < 1e-4
+    assert errors[2] < 1e-6
+
+
+def test_bits_do_not_depend_on_the_number_of_threads(monkeypatch):
+    problem = ordinary(samples=300, inputs=6, width=40)
+    runs = []
+    for threads in ("1", "3"):
+        monkeypatch.setenv("RECTILINEAR_THREADS", threads)
+        runs.append(rl.simulate(problem, [0.0, 2.0, 4.0], method="follow", rtol=1e-4))
+    for one, other in zip(runs[0].weights, runs[1].weights, strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(runs[0].events.time, runs[1].events.time)
+
+
+def test_a_run_goes_on_where_it_was_interrupted():
+    problem = ordinary(seed=5)
+    whole = rl.simulate(problem, [0.0, 5.0, 10.0], method="follow", rtol=1e-7)
+    begun = rl.simulate(problem, [0.0, 5.0], method="follow", rtol=1e-7)
+    resumed = rl.resume(begun, [10.0], method="follow", rtol=1e-7)
+    assert apart(resumed, whole) < WITHIN * 1e-7
+
+
+def test_budgets_return_what_there_is():
+    run = rl.simulate(ordinary(), np.linspace(0.0, 50.0, 11), method="follow", max_steps=3)
+    assert run.status is rl.Status.OUT_OF_STEPS
+    assert 0.0 < run.times[-1] < 50.0
+
+
+def test_a_run_reaches_times_of_convergence_in_few_steps():
+    """Late, the kernel's leading directions are solved for: time costs decades, not steps of the fastest rate."""
+    problem = ordinary(seed=4, samples=25, inputs=3, width=12, scale=0.5)
+    run = rl.simulate(problem, [0.0, 1e2, 1e3], method="follow", rtol=1e-4)
+    assert run.status is rl.Status.FINISHED
+    assert run.statistics["steps"] < 600
+    assert run.loss[2] <= run.loss[1] < run.loss[0]
+
+
+# ---------------------------------------------------------------- its parts
+
+
+@given(st.integers(0, 10_000), st.integers(0, 5))
+def test_first_fall_finds_the_first_root(seed, degree):
+    rng = np.random.default_rng(seed)
+    c = rng.standard_normal(degree + 1) * rng.choice([0.1, 1.0, 10.0], degree + 1)
+    c[0] = abs(c[0])
+    work = np.zeros(degree + 1)
+    found = neuron_path.first_fall(c, 0, degree, 1.0, work)
+    fine = polynomial.polyval(np.linspace(0.0, 1.0, 20_001), c)
+    below = np.flatnonzero(fine < -1e-9)
+    if below.size:
+        assert found <= below[0] / 20_000
+    if np.isfinite(found):
+        assert abs(polynomial.polyval(found, c)) < 1e-9 * np.abs(c).sum()
+        assert not (fine[: int(found * 20_000)] < -1e-9).any()
+
+
+@given(st.integers(0, 10_000), st.integers(1, 6))
+def test_the_box_problem_is_solved(seed, size):
+    rng = np.random.default_rng(seed)
+    normals = rng.standard_normal((size, size + 1))
+    normals /= np.linalg.norm(normals, axis=1)[:, None]
+    gram, q, bounds, mu = normals @ normals.T, rng.standard_normal(size), rng.random(size) + 0.1, np.empty(size)
+    neuron_path.solve_box(gram, q, bounds, mu)
+    slope = gram @ mu - q
+    tolerance = 1e-7
+    assert (mu >= 0.0).all()
+    assert (mu <= bounds).all()
+    assert (slope[mu < bounds - tolerance] > -tolerance).all()
+    assert (slope[mu > tolerance] < tolerance).all()
+
+
+def test_a_neuron_without_kinks_follows_the_closed_form():
+    """Under a constant drive g, w.g/|g| + a grows as e^(|g| t)."""
+    normals = np.array([[1.0, 0.0, 0.0, 0.0]])
+    drive = np.zeros((1, 3, 4))
+    drive[0, 0] = [0.3, 0.4, 0.0, 0.0]
+    w, a = np.array([[1.0, 2.0, 0.5, 0.0]]), np.array([0.7])
+    signs = np.array([[1]], dtype=np.int8)
+    start = neuron_path.Start(w, a, signs, np.abs(w @ normals.T).astype(np.float32), np.ones(1))
+    step = neuron_path.KnownStep(normals, np.zeros((1, 3)), np.ones((1, 2), dtype=bool), np.array([0.5]))
+    rules = neuron_path.Rules(4, 14, 1e-14, 1.0, 0.0, 1.0, 1.0, 0.0, True)
+    end = neuron_path.End(
+        np.empty((1, 4)), np.empty(1), np.empty((1, 1), np.int8), np.empty((1, 3, 4)), np.empty((1, 1, 4)), np.empty((1, 1))
+    )
+    from rectilinear.flow.steppers.legendre_curves import gauss_rules
+
+    status, _ = neuron_path.follow_neurons(
+        np.array([0]), start, drive, step, rules, gauss_rules(), end, np.empty((64, 11)), np.zeros(1, np.intp)
+    )
+    assert status == neuron_path.FOLLOWED
+    along = np.array([0.6, 0.8, 0.0, 0.0])
+    for tau, got_w, got_a in ((0.5, end.saved_w[0, 0], end.saved_a[0, 0]), (1.0, end.w[0], end.a[0])):
+        grown = (w[0] @ along + a[0]) * np.exp(0.5 * tau)
+        np.testing.assert_allclose(got_w @ along + got_a, grown, rtol=1e-12)
+        np.testing.assert_allclose(got_w @ along - got_a, (w[0] @ along - a[0]) * np.exp(-0.5 * tau), rtol=1e-12)
+        np.testing.assert_allclose(got_w - (got_w @ along) * along, w[0] - (w[0] @ along) * along, atol=1e-13)
+
+
+@given(st.integers(0, 1000), st.sampled_from([0.0, 0.3]), st.booleans())
+def test_products_with_signs_are_those_of_the_plain_definition(seed, alpha, shared):
+    problem = ordinary(seed=seed, samples=9, inputs=3, width=5, alpha=alpha, x=shared_lines(seed) if shared else None)
+    lines = SampleLines(problem)
+    w, a = lines.into(problem.weights[0]), problem.weights[1][0]
+    signs = np.sign(w @ lines.normals.T).astype(np.int8)
+    f = problem.output(problem.weights)
+    np.testing.assert_allclose(lines.outputs(w, a), f, atol=1e-12)
+    np.testing.assert_allclose(lines.outputs_of(signs, (a[:, None] * w)[:, None, :])[:, 0], f, atol=1e-12)
+    pull = problem.loss.pull(problem.y, f)
+    drive = lines.back(lines.drives(signs, pull[:, None])[:, 0])
+    gradient = problem.gradient(problem.weights)
+    np.testing.assert_allclose(a[:, None] * drive, -gradient[0], atol=1e-12)
+
+
+@pytest.mark.parametrize("degree", [2, 5])
+def test_curves_project_integrate_and_multiply_polynomials(degree):
+    rng = np.random.default_rng(degree)
+    curves = LegendreCurves(degree)
+    first, second = rng.standard_normal((2, degree + 1))
+    c, e = ((k @ curves.monomials) for k in (first, second))
+    np.testing.assert_allclose(curves.project(polynomial.polyval(curves.nodes, c)), first, atol=1e-12)
+    np.testing.assert_allclose(
+        curves.size(first) ** 2, polynomial.polyval(1.0, polynomial.polyint(polynomial.polymul(c, c))), atol=1e-12
+    )
+    wanted = polynomial.polyval(0.7, polynomial.polyint(polynomial.polymul(polynomial.polyder(c), e)))
+    np.testing.assert_allclose(curves.products(first[None], second[None], np.array([0.7])), wanted, atol=1e-12)
+    lower = first.copy()
+    lower[-1] = 0.0
+    integral = lower @ curves.integration
+    np.testing.assert_allclose(
+        integral @ curves.at(np.array([0.3]))[:, 0],
+        polynomial.polyval(0.3, polynomial.polyint(lower @ curves.monomials)),
+        atol=1e-12,
+    )
