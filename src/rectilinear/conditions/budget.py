@@ -10,6 +10,26 @@ from ..arrays import Array
 from ..dataset import Dataset
 from ..remembered import remembered
 
+SAME_POINT = 1e-12  # relative distance below which two samples of one ray are the same
+NO_CONFLICT = 1e-12  # share of <y^2> below which labels of one input differ by rounding
+
+
+@dataclass(frozen=True)
+class Unfitted:
+    """Why two layers without bias miss a share of <y^2>: three shares that add up to what they miss.
+
+    Two-layer bias-free functions are positively homogeneous (as those of any depth are), and those are functions: each class is
+    contained in the next, so that what the best fit misses falls from one to the next, and each difference has a cause.
+    `odd_nonlinear`: odd and not linear (Theorem 1), which a third layer fits. `not_homogeneous`: not proportional to |x| along
+    rays, which no bias-free network fits at any depth. `conflicting`: one input with several labels, which nothing fits;
+    `conflict` names two such samples.
+    """
+
+    odd_nonlinear: float
+    not_homogeneous: float
+    conflicting: float
+    conflict: tuple[int, int] | None
+
 
 @dataclass(frozen=True, eq=False)
 class Budget:
@@ -29,6 +49,7 @@ class Budget:
     inexpressible: Array
     linear_map: Array  # (d,), the best linear fit
     fit: tuple[Array, Array]  # v (d,) and e_k (lines,) of the best two-layer fit
+    unfitted: Unfitted  # what is inexpressible, by cause
 
     @property
     def fractions(self) -> tuple[float, float, float]:
@@ -73,7 +94,31 @@ def budget(data: Dataset) -> Budget:
     v = _least_squares(design, left)
     inexpressible = left - design @ v
     per_line = np.bincount(lines.index, lengths * (data.y - data.x @ v)) / mass
-    return Budget(linear, data.y - linear - inexpressible, inexpressible, linear_map, (v, per_line))
+    even = data.y - linear - inexpressible
+    return Budget(linear, even, inexpressible, linear_map, (v, per_line), _unfitted(data, inexpressible))
+
+
+def _unfitted(data: Dataset, inexpressible: Array) -> Unfitted:
+    lines, y = data.lines, data.y
+    lengths = np.abs(lines.lengths)
+    rays = np.unique(2 * lines.index + (lines.lengths > 0), return_inverse=True)[1]
+    mass = np.bincount(rays, lengths**2)
+    slopes = np.bincount(rays, lengths * y) / np.where(mass > 0.0, mass, 1.0)
+    beyond_rays = y - lengths * slopes[rays]
+    order = np.lexsort((lengths, rays))
+    apart = (np.diff(rays[order]) > 0) | (np.diff(lengths[order]) > SAME_POINT * lengths[order][1:])
+    points = np.empty(len(y), dtype=np.intp)
+    points[order] = np.append(0, np.cumsum(apart))
+    counts = np.bincount(points)
+    conflict = y - (np.bincount(points, y) / counts)[points]
+    total = float(np.mean(y**2)) or 1.0
+    misses = [float(np.mean(part**2)) / total for part in (inexpressible, beyond_rays, conflict)]
+    witness = None
+    if misses[2] > NO_CONFLICT:
+        i = int(np.argmax(np.abs(conflict)))
+        same = np.flatnonzero(points == points[i])
+        witness = i, int(same[np.argmax(np.abs(y[same] - y[i]))])
+    return Unfitted(max(0.0, misses[0] - misses[1]), max(0.0, misses[1] - misses[2]), misses[2], witness)
 
 
 def _least_squares(design: Array, values: Array) -> Array:

@@ -8,7 +8,7 @@ from ..conditions import budget
 from ..problem import Problem, require_problem
 from ..progress import Wanted, reporter, shows_progress
 from ..theorems import THEOREMS
-from .advice import suggestions_for, warnings_for
+from .advice import augmentation_note, suggestions_for, warnings_for
 from .diagnosis import (
     ENDINGS,
     Diagnosis,
@@ -85,9 +85,10 @@ def diagnose(
         budget=parts,
         theorems=readings,
         outlook=outlook,
-        suggestions=tuple(suggestions_for(problem, findings, symmetry, outlook)),
+        suggestions=tuple(suggestions_for(problem, findings, parts, outlook)),
         warnings=tuple(warnings_for(problem, findings, parts)),
         verified=verified,
+        augmentation=augmentation_note(problem, findings, parts),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import textwrap
 from collections.abc import Iterable
 from math import isfinite, isinf
@@ -9,39 +10,91 @@ from typing import TYPE_CHECKING
 
 from ..conditions.finding import VERDICTS, Finding
 from ..trajectory import Status
+from .look_ahead import how_sure
+from .look_ahead import sentence as ahead_sentence
 
 if TYPE_CHECKING:
     from .diagnosis import Diagnosis, Outlook, Symmetry, Verification
 
-WIDTH = 118
+WIDTH, NARROWEST = 118, 60
 SHOWN = 12  # findings with a line of their own: those on data and start
+NAME = 16  # columns for the name of a row
+APPROXIMATE = ("perturbed_symmetry", "early_phase")  # theorems with an error of their own
 
 
 def card(diagnosis: Diagnosis) -> str:
-    """Findings, symmetry, theorems, outlook and advice, each in a few lines."""
-    lines = [f"Diagnosis of {repr(diagnosis.problem).removeprefix('Problem: ')}"]
-    lines += [
-        f"  {VERDICTS[finding.holds]:<10}{name:<23}{_short(finding.sentence)}"
-        for name, finding in list(diagnosis.findings.items())[:SHOWN]
-    ]
-    others = list(diagnosis.findings.values())[SHOWN:]
-    rows = [
-        *((f"also {VERDICTS[holds]}", _names(others, holds)) for holds in VERDICTS if _names(others, holds)),
-        ("symmetry", symmetry_sentence(diagnosis.symmetry)),
-        ("budget", repr(diagnosis.budget).removeprefix("Budget: ")),
-        (
-            "theorems",
-            ", ".join(reading.theorem.name for reading in diagnosis.applicable) or "none of those known here applies",
-        ),
-        ("next", outlook_sentence(diagnosis.outlook)),
-        *(("warning", text) for text in diagnosis.warnings),
+    """The answer first (what will happen, how sure, what to do), then what it rests on."""
+    outlook = diagnosis.outlook
+    data, findings = diagnosis.problem.data, list(diagnosis.findings.items())
+    answer = [
+        ("next", next_sentence(outlook)),
+        ("how sure", certainty(diagnosis)),
         *(("try", str(suggestion)) for suggestion in diagnosis.suggestions),
+        *(("warning", text) for text in diagnosis.warnings),
     ]
     if diagnosis.verified is not None:
-        rows.append(("verified", verification_sentence(diagnosis.verified)))
+        answer.append(("verified", verification_sentence(diagnosis.verified)))
+    reasons = [
+        *((VERDICTS[finding.holds], f"{name}: {finding.sentence}") for name, finding in findings[:SHOWN]),
+        *(
+            (f"also {VERDICTS[holds]}", _names(findings[SHOWN:], holds))
+            for holds in VERDICTS
+            if _names(findings[SHOWN:], holds)
+        ),
+        ("symmetry", symmetry_sentence(diagnosis.symmetry)),
+        ("budget", repr(diagnosis.budget).removeprefix("Budget: ")),
+        ("theorems", ", ".join(reading.theorem.name for reading in diagnosis.applicable) or "none known here applies"),
+        ("numbers", f"{data.precision.name}; deviations below {data.precision.tolerance:.1e} are none"),
+    ]
+    lines = [f"Diagnosis of {repr(diagnosis.problem).removeprefix('Problem: ')}", *_rows(answer)]
+    if (mirrored := mirrored_sentence(diagnosis)) is not None:
+        lines += _rows([("mirrored", mirrored)])
+    return "\n".join([*lines, "because", *_rows(reasons)])
+
+
+def _names(findings: Iterable[tuple[str, Finding]], holds: bool | None) -> str:
+    return ", ".join(name for name, finding in findings if finding.holds is holds)
+
+
+def _rows(rows: Iterable[tuple[str, str]]) -> list[str]:
+    """Rows with a name and a text, wrapped at the width of the terminal."""
+    width = max(NARROWEST, min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns))
+    lines: list[str] = []
     for name, text in rows:
-        lines += textwrap.wrap(f"{name:<10}{text}", WIDTH, initial_indent="  ", subsequent_indent=" " * 12)
-    return "\n".join(lines)
+        lines += textwrap.wrap(
+            f"{name:<{NAME}}{text}", width, initial_indent="  ", subsequent_indent=" " * (NAME + 2), break_on_hyphens=False
+        )
+    return lines
+
+
+def next_sentence(outlook: Outlook) -> str:
+    """What happens to the data as they are: by theorem, else by simulation."""
+    if outlook.ahead is not None:
+        return f"{ahead_sentence(outlook.ahead)}."
+    return outlook_sentence(outlook)
+
+
+def certainty(diagnosis: Diagnosis) -> str:
+    """What the answer rests on."""
+    outlook = diagnosis.outlook
+    if outlook.prediction is not None:
+        told = outlook.prediction
+        kind = "perturbation theory" if told.theorem in APPROXIMATE else "a theorem whose hypotheses hold"
+        return f"{kind} ({told.theorem}, {told.source})."
+    if outlook.ahead is not None:
+        return f"{how_sure(outlook.ahead, diagnosis.problem.data.samples)}; no theorem speaks of these data."
+    return "no theorem speaks of these data; --verify simulates them."
+
+
+def mirrored_sentence(diagnosis: Diagnosis) -> str | None:
+    """What the data with mirror images (-x, -y) added would do, which is not what these do."""
+    outlook = diagnosis.outlook
+    if outlook.mirrored is None:
+        return None
+    half_way = "" if outlook.first_drop is None else f"be half way down at t = {outlook.first_drop:.4g} and "
+    towards = "" if outlook.mirrored_limit is None else f" towards {round(outlook.mirrored_limit, 12):.4g}"
+    sentence = f"other data, with a mirror image (-x, -y) for every sample, would {half_way}go{towards or ' on'}."
+    return sentence if diagnosis.augmentation is None else f"{sentence} {diagnosis.augmentation}"
 
 
 def symmetry_sentence(symmetry: Symmetry) -> str:
@@ -68,10 +121,7 @@ def outlook_sentence(outlook: Outlook) -> str:
     parts.append(f"it ends at: {outlook.ending}")
     if outlook.effective_rank is not None:
         parts.append(f"effective rank {outlook.effective_rank:.3g}")
-    sentence = "; ".join(parts) + "."
-    if (mirrored := outlook.mirrored) is None:
-        return sentence
-    return f"with mirror images (-x, -y) the loss would fall to {mirrored.loss[-1]:.4g}{when}. As the data are: {sentence}"
+    return "; ".join(parts) + "."
 
 
 def _stay(duration: float) -> str:
@@ -89,11 +139,3 @@ def verification_sentence(verified: Verification) -> str:
     if run.status is not Status.FINISHED:
         sentences.append(f"the simulation {run.ended}")
     return "; ".join(sentences) + "."
-
-
-def _names(findings: Iterable[Finding], holds: bool | None) -> str:
-    return ", ".join(finding.name for finding in findings if finding.holds is holds)
-
-
-def _short(sentence: str) -> str:
-    return textwrap.shorten(sentence, WIDTH - 35, placeholder=" ...")

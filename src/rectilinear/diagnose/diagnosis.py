@@ -16,6 +16,7 @@ from ..problem import Problem
 from ..theorems.theorem import Theorem
 from ..trajectory import Trajectory
 from .card import card, outlook_sentence
+from .look_ahead import LookAhead
 from .plain import plain
 
 
@@ -127,7 +128,8 @@ class Outlook:
     `ending`: the final solution. `plateau`: where the loss rests before its end. `effective_rank`: |W_1|_F^2 / |W_1|_2^2 of the
     first layer when the prediction is over. `mirrored`: the prediction for the same network on the data with mirror images
     (-x, -y) added, where no theorem speaks of the data as they are: what a bias-free network would do if the data were
-    symmetric; its problem is the symmetrised one.
+    symmetric; its problem is the symmetrised one, and `mirrored_limit` the loss it would end at. `ahead`: a short simulation of
+    the data as they are, where no theorem speaks of them.
     """
 
     prediction: Prediction | None
@@ -136,6 +138,8 @@ class Outlook:
     plateau: PlateauForecast | None
     effective_rank: float | None
     mirrored: Prediction | None
+    mirrored_limit: float | None = None
+    ahead: LookAhead | None = None
 
     def __repr__(self) -> str:
         return f"Outlook: {outlook_sentence(self)}"
@@ -186,6 +190,7 @@ class Diagnosis:
     suggestions: tuple[Suggestion, ...]
     warnings: tuple[str, ...]
     verified: Verification | None = None
+    augmentation: str | None = None  # what adding mirror images would cost
 
     def __getitem__(self, name: str) -> Finding:
         if name not in self.findings:

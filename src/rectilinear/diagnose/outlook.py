@@ -16,6 +16,7 @@ from ..theorems.limit import Limit, linear_limit
 from ..theorems.perturbed_symmetry import plateau
 from ..trajectory import Trajectory
 from .diagnosis import Ending, Outlook, PlateauForecast, Reading
+from .look_ahead import look_ahead, part_of
 
 POINTS = 201  # times of a predicted curve
 OVER = 0.99  # share of the fall of the loss after which a run counts as over
@@ -26,6 +27,7 @@ NO_LOSS = 1e-12  # a predicted loss below this share of the first one is zero
 NO_FALL = 1e-6  # a loss that falls by less than this share of itself does not fall
 NO_CORRELATION = 1e-10  # |<x y>| below this share of <|x| |y|> is rounding: nothing pulls towards a linear map
 RESTING = 0.01  # a plateau lower than this share of the first loss is no plateau
+MANY = 2_000  # samples that stand for all where there are more
 LIMIT_ONLY = ("limit", "low_rank_bias")  # theorems that speak of t = infinity alone
 EARLY_ONLY = ("early_phase",)  # and of the beginning alone
 
@@ -37,13 +39,14 @@ def outlook_of(problem: Problem, readings: tuple[Reading, ...]) -> Outlook:
     rest = plateau_of(problem)
     courses = [name for name in applicable if name not in LIMIT_ONLY + EARLY_ONLY]
     prediction = course(problem, courses[0], ending.loss, rest) if courses else None
-    mirrored = None
+    mirrored, mirrored_limit, ahead = None, None, None
     if prediction is None:
-        mirrored = mirrored_course(problem)
+        ahead = look_ahead(problem, time_scale(problem))
+        mirrored, mirrored_limit = mirrored_course(problem, None if ahead is None else float(ahead.run.times[-1]))
         if rest is None and mirrored is not None and _is_perturbed(problem):
             rest = _rest_at_linear_fit(mirrored)
     shown = prediction or mirrored
-    fall_to = rest.height if rest is not None else ending.loss
+    fall_to = rest.height if rest is not None else mirrored_limit if prediction is None else ending.loss
     return Outlook(
         prediction=prediction,
         first_drop=None if shown is None else first_drop(shown, fall_to),
@@ -51,6 +54,8 @@ def outlook_of(problem: Problem, readings: tuple[Reading, ...]) -> Outlook:
         plateau=rest,
         effective_rank=None if prediction is None else _final_rank(prediction),
         mirrored=mirrored,
+        mirrored_limit=mirrored_limit,
+        ahead=ahead,
     )
 
 
@@ -139,22 +144,30 @@ def course(problem: Problem, theorem: str, ending: float | None, rest: PlateauFo
         return None
 
 
-def mirrored_course(problem: Problem) -> Prediction | None:
-    """The run of the same network on the data with mirror images added; None where no theorem speaks of that either."""
+def mirrored_course(problem: Problem, until: float | None = None) -> tuple[Prediction | None, float | None]:
+    """The run of the same network on the data with mirror images added, and its limit; None where no theorem speaks of that.
+
+    It goes on `until` a time, or until it is over. Of very many samples some stand for all.
+    """
     if not _is_correlated(problem):
-        return None
-    twin = Problem(problem.data.symmetrised(), problem.network, problem.weights, problem.loss, problem.l2)
+        return None, None
+    data = part_of(problem, MANY).data
+    twin = Problem(data.symmetrised(), problem.network, problem.weights, problem.loss, problem.l2)
     try:
-        return course(twin, "two_neurons", linear_limit(twin).loss)
+        limit = linear_limit(twin).loss
+        if until is not None:
+            return predict(twin, _grid(until), theorem="two_neurons"), limit
+        return course(twin, "two_neurons", limit), limit
     except RectilinearError:
-        return None
+        return None, None
 
 
 def time_scale(problem: Problem) -> float:
     """The time in which small weights grow to size one: 2 ln(1/size) / rate, with the pull of all samples as the rate."""
     pull = np.abs(problem.loss.pull(problem.y, np.zeros_like(problem.y)))
     aligned = float(np.linalg.norm((np.sign(problem.y) * pull) @ problem.data.x)) / len(pull)
-    rate = aligned or float(np.mean(pull * np.linalg.norm(problem.data.x, axis=1))) or 1.0
+    spread = float(np.mean(pull * np.linalg.norm(problem.data.x, axis=1)))
+    rate = (aligned if aligned > NO_CORRELATION * spread else spread) or 1.0
     size = max(float(np.linalg.norm(layer)) for layer in problem.weights)
     return 2.0 * max(1.0, float(np.log(1.0 / size)) if size else 1.0) / rate
 

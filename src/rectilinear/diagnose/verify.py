@@ -11,6 +11,7 @@ from ..flow import simulate
 from ..problem import Problem
 from ..trajectory import Trajectory
 from .diagnosis import Outlook, PlateauForecast, Verification
+from .look_ahead import LookAhead
 from .outlook import AFTERWARDS, POINTS, crossing, first_drop, time_scale
 
 DROP = 0.1  # share of its height by which the loss must fall for a plateau to end
@@ -20,20 +21,36 @@ def verify(
     problem: Problem, outlook: Outlook, max_seconds: float | None, progress: Callable[[float, str], None] | None
 ) -> Verification:
     """Simulate the problem at the predicted times and put what was predicted beside it."""
-    expected = outlook.prediction or outlook.mirrored
-    times = np.linspace(0.0, 4 * AFTERWARDS * time_scale(problem), POINTS) if expected is None else expected.times
-    run = simulate(problem, times, max_seconds=max_seconds, progress=progress)
+    expected = outlook.prediction
     if expected is None:
-        return Verification(run, None, ())
+        return _verified_ahead(problem, outlook.ahead, max_seconds, progress)
+    run = simulate(problem, expected.times, max_seconds=max_seconds, progress=progress)
     rest = outlook.plateau
     fall_to = outlook.ending.loss if rest is None else rest.height
-    on_mirrored = "" if outlook.prediction is not None else ", mirrored data against these"
     seen_drop = first_drop(run, fall_to)
-    rows = [(f"first drop{on_mirrored}", _number(outlook.first_drop), _number(seen_drop))]
+    rows = [("first drop", _number(outlook.first_drop), _number(seen_drop))]
     if rest is not None:
         rows += _plateau_rows(rest, run)
-    rows.append((f"last loss{on_mirrored}", float(expected.loss[min(len(run), len(expected)) - 1]), float(run.loss[-1])))
-    return Verification(run, None if outlook.prediction is None else compare(expected, run), tuple(rows))
+    rows.append(("last loss", float(expected.loss[min(len(run), len(expected)) - 1]), float(run.loss[-1])))
+    return Verification(run, compare(expected, run), tuple(rows))
+
+
+def _verified_ahead(
+    problem: Problem, ahead: LookAhead | None, max_seconds: float | None, progress: Callable[[float, str], None] | None
+) -> Verification:
+    """Where no theorem speaks: the look ahead beside an accurate simulation of all samples at the same times."""
+    times = np.linspace(0.0, 4 * AFTERWARDS * time_scale(problem), POINTS) if ahead is None else ahead.run.times
+    run = simulate(problem, times, max_seconds=max_seconds, progress=progress)
+    if ahead is None:
+        return Verification(run, None, ())
+    shared = min(len(run), len(ahead.run)) - 1
+    drop = first_drop(run, float(ahead.run.loss.min()))
+    expected_drop = first_drop(ahead.run, float(ahead.run.loss.min()))
+    rows = [
+        ("first drop", _number(expected_drop), _number(drop)),
+        (f"loss at t = {run.times[shared]:.4g}", float(ahead.run.loss[shared]), float(run.loss[shared])),
+    ]
+    return Verification(run, None, tuple(rows))
 
 
 def _plateau_rows(rest: PlateauForecast, run: Trajectory) -> list[tuple[str, float, float]]:

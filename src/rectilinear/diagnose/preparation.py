@@ -1,0 +1,78 @@
+"""What to do about the data themselves before anything is trained on them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..problem import Problem
+from .diagnosis import Suggestion
+
+OFF_CENTRE = 0.5  # mean of an input, in units of its root mean square, from which on centring is worth a word
+UNEVEN = 1e3  # ratio of the sizes of two inputs from which on the larger one alone is learned at first
+NAMED = 3  # inputs that a sentence names
+
+CONVENTION = "nothing here is centred or scaled by itself"
+
+
+def preparation_for(problem: Problem) -> list[Suggestion]:
+    """Centre, scale, recode, drop: what the columns and labels ask for."""
+    data = problem.data
+    sizes = np.sqrt(np.mean(data.x**2, axis=0))
+    constant = np.ptp(data.x, axis=0) == 0.0
+    found = []
+    off = np.abs(data.x.mean(axis=0)) > OFF_CENTRE * sizes
+    if (off & ~constant).any():
+        far = _names(problem, off & ~constant)
+        text = f"centre the inputs (--centre, data.centred()): {far} far from mean 0, so that x and -x are never alike"
+        found.append(Suggestion(text, CONVENTION))
+    if (constant & (sizes > 0)).any():
+        text = f"drop {_names(problem, constant & (sizes > 0), verb=False)} or know it for a bias: a constant input is one"
+        found.append(Suggestion(text, "a bias is the weight of a constant input"))
+    if (constant & (sizes == 0)).any():
+        found.append(Suggestion(f"drop {_names(problem, constant & (sizes == 0), verb=False)}: always zero", "no gradient"))
+    varying = sizes[~constant]
+    if varying.size and varying.max() > UNEVEN * varying.min():
+        largest, smallest = (int(np.flatnonzero(sizes == s)[0]) for s in (varying.max(), varying.min()))
+        text = (
+            f"standardise the inputs (--standardise): {data.feature(largest)} is {varying.max() / varying.min():.2g} times as large as "
+            f"{data.feature(smallest)}, and is all that is learned at first"
+        )
+        found.append(Suggestion(text, CONVENTION))
+    return found + _labels(problem)
+
+
+def _labels(problem: Problem) -> list[Suggestion]:
+    y = problem.y
+    values = np.unique(y)
+    if len(values) == 2 and not np.array_equal(values, (-1.0, 1.0)):
+        low, high = values
+        text = (
+            f"recode the labels {low:g} and {high:g} as -1 and +1, e.g. np.where(y == {high:g}, 1, -1): a class is no size"
+        )
+        return [Suggestion(text, "losses of classes, and `separable`, are defined for -1 and +1")]
+    if len(values) > 2 and abs(float(y.mean())) > OFF_CENTRE * float(np.sqrt(np.mean(y**2))):
+        text = f"centre the labels (--centre does so too): their mean is {y.mean():.3g}, and without a bias nothing fits a constant"
+        return [Suggestion(text, "f(0) = 0 without biases")]
+    return []
+
+
+def remarks_on(problem: Problem) -> list[str]:
+    """What is odd about the samples: zero rows, duplicates."""
+    data, found = problem.data, []
+    zero = ~data.x.any(axis=1)
+    if zero.any():
+        count, first = int(zero.sum()), data.sample(int(zero.argmax()))
+        found.append(
+            f"{count} sample(s) are zero (first: {first}): they have no gradient, and no bias-free network fits their labels."
+        )
+    repeated = data.samples - len(np.unique(np.column_stack([data.x, data.y]), axis=0))
+    if repeated:
+        found.append(f"{repeated} sample(s) repeat others exactly: p-values, which count samples, are too small.")
+    return found
+
+
+def _names(problem: Problem, chosen: np.ndarray, verb: bool = True) -> str:
+    columns = np.flatnonzero(chosen).tolist()
+    names = ", ".join(problem.data.feature(k) for k in columns[:NAMED])
+    more = f" and {len(columns) - NAMED} more" if len(columns) > NAMED else ""
+    return names + more + ((" are" if len(columns) > 1 else " is") if verb else "")
