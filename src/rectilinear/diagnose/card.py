@@ -69,9 +69,10 @@ def _rows(rows: Iterable[tuple[str, str]]) -> list[str]:
 
 def next_sentence(outlook: Outlook) -> str:
     """What happens to the data as they are: by theorem, else by simulation."""
-    if outlook.ahead is not None:
-        return f"{ahead_sentence(outlook.ahead)}."
-    return outlook_sentence(outlook)
+    if outlook.ahead is None:
+        return outlook_sentence(outlook)
+    ending = "" if outlook.ending.kind == "unknown" else f"; in the end: {outlook.ending}"
+    return f"{ahead_sentence(outlook.ahead)}{ending}."
 
 
 def certainty(diagnosis: Diagnosis) -> str:
@@ -82,7 +83,8 @@ def certainty(diagnosis: Diagnosis) -> str:
         kind = "perturbation theory" if told.theorem in APPROXIMATE else "a theorem whose hypotheses hold"
         return f"{kind} ({told.theorem}, {told.source})."
     if outlook.ahead is not None:
-        return f"{how_sure(outlook.ahead, diagnosis.problem.data.samples)}; no theorem speaks of these data."
+        theorem = "its end is a theorem's" if outlook.ending.kind != "unknown" else "no theorem speaks of these data"
+        return f"{how_sure(outlook.ahead, diagnosis.problem.data.samples)}; {theorem}."
     return "no theorem speaks of these data; --verify simulates them."
 
 

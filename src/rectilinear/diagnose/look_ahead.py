@@ -81,7 +81,7 @@ def look_ahead(problem: Problem, span: float) -> LookAhead | None:
         samples=part.data.samples,
         error=max(float(apart), LEAST_ERROR),
         first_drop=float(fine.times[dropped[0]]) if dropped.size else None,
-        rests=rests_of(fine.times, fine.loss),
+        rests=rests_of(fine.times, fine.loss) if dropped.size else (),
         is_over=bool(fall > HARDLY * fine.loss[0] and np.ptp(fine.loss[late]) <= SETTLED * fall),
     )
 
