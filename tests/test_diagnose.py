@@ -428,7 +428,7 @@ def test_a_look_ahead_agrees_with_the_simulation_within_the_error_it_states():
     run = rl.simulate(found.problem, seen.run.times[::10], rtol=1e-6)
     assert np.abs(run.loss - seen.run.loss[::10]).max() <= 2 * seen.error * run.loss[0]
     assert seen.error < 0.1
-    assert repr(found).splitlines()[1].startswith("  next       the loss falls around t = ")
+    assert repr(found).splitlines()[1].startswith("  next            the loss falls around t = ")
 
 
 def test_the_card_keeps_to_the_width_of_the_terminal(monkeypatch):
