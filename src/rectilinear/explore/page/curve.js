@@ -76,7 +76,7 @@ export function createCurve({ moveTo }) {
     for (let power = Math.ceil(across.low - 1e-9); power <= across.high + 1e-9; power++) {
       const x = across.at(10 ** power);
       layers.grid.append(s("path", { d: `M${x} ${EDGE.top}V${bottom}` }));
-      if (!run.far || power % 2 === 0) layers.labels.append(label(x, bottom + 43, run.far ? farTick(power) : plainTick(power), "middle"));
+      if (!run.far || power % 2 === 0) layers.labels.append(label(x, bottom + 43, run.far ? farTick(power) : plainTick(power), x > WIDE - 60 && run.far ? "end" : "middle"));
     }
     layers.labels.append(label(WIDE - EDGE.right, TALL - 5, run.far ? "time t, log-log scale" : "time t, log scale", "end"));
     for (const value of ticks(up)) {
