@@ -364,7 +364,7 @@ def test_compilation_is_announced_once(tmp_path):
     """In a process of its own, with a cache that is empty: the kernel of a single network output is compiled anew."""
     code = (
         "import numba, rectilinear.progress as p\n"
-        "p._announce_compilation(); p._announce_compilation()\n"
+        "p.compilation(); p.compilation()\n"
         "def kernel(x): return x + 1\n"
         "kernel.__module__ = 'rectilinear.flow'\n"
         "numba.njit(kernel)(1); numba.njit(kernel)(1.0)\n"

@@ -80,7 +80,7 @@ def shows_progress(run: Callable[Arguments, Result]) -> Callable[Arguments, Resu
 
     @wraps(run)
     def shown(*args: Arguments.args, **options: Arguments.kwargs) -> Result:
-        _announce_compilation()
+        compilation()
         if options.get("progress") is not True:
             return run(*args, **options)
         with ProgressBar() as bar:
@@ -95,22 +95,31 @@ def reporter(progress: Wanted) -> Report | None:
     return progress if callable(progress) else None
 
 
-@cache
-def _announce_compilation() -> None:
-    """Say on stderr, at the first kernel that is not kept from an earlier run, why nothing seems to happen."""
-    from numba.core import event
+class Compilation:
+    """How long kernels have been compiled by this process; says on stderr, at the first one, why nothing seems to happen."""
 
-    class Announcer(event.Listener):
-        said = False
+    def __init__(self) -> None:
+        from numba.core import event
 
-        def on_start(self, event: Any) -> None:
-            ours = event.data["dispatcher"].py_func.__module__.startswith(__package__)
-            if ours and not Announcer.said:
-                Announcer.said = True
+        self.seconds, self._since, self._depth = 0.0, 0.0, 0
+        listener = type("Listener", (event.Listener,), {"on_start": self._start, "on_end": self._end})()
+        event.register("numba:compile", listener)  # type: ignore[no-untyped-call]
+
+    def _start(self, event: Any) -> None:
+        if self._depth == 0:
+            self._since = time.perf_counter()
+            if self.seconds == 0.0 and event.data["dispatcher"].py_func.__module__.startswith(__package__):
                 sys.stderr.write("rectilinear: compiling kernels, once after an install (up to a minute) ...\n")
                 sys.stderr.flush()
+        self._depth += 1  # kernels compile those that they call
 
-        def on_end(self, event: Any) -> None:
-            pass
+    def _end(self, event: Any) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self.seconds += time.perf_counter() - self._since
 
-    event.register("numba:compile", Announcer())  # type: ignore[no-untyped-call]
+
+@cache
+def compilation() -> Compilation:
+    """The one clock of compilation, started at the first call."""
+    return Compilation()

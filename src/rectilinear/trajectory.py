@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     import xarray
 
 
+CONTRADICTS = (
+    100.0  # an energy residual larger than this many times the tolerance says that the loss curve is not what was asked for
+)
 FORMAT = 1  # raised when saved files change in a way that old readers cannot follow
 
 
@@ -120,8 +123,12 @@ class Trajectory:
 
     @property
     def ended(self) -> str:
-        """Why the run ended, in words."""
-        return f"{self.status.value}: {self.reason}" if self.reason else self.status.value
+        """Why the run ended, in words, and whether its own audit contradicts it."""
+        words = f"{self.status.value}: {self.reason}" if self.reason else self.status.value
+        residual, rtol = self.audit and self.audit.energy_residual, self.provenance.get("rtol")
+        if not residual or not rtol or residual <= CONTRADICTS * rtol:
+            return words
+        return f"{words}; but loss and gradients along the run disagree by {residual:.1e} (rtol was {rtol:g}): tighten rtol"
 
     @property
     def final(self) -> Weights:

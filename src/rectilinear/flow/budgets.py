@@ -7,7 +7,7 @@ from importlib.metadata import version
 from typing import Any
 
 from ..errors import InputError
-from ..progress import Wanted, reporter
+from ..progress import Wanted, compilation, reporter
 from ..trajectory import Status
 
 REPORT_EVERY = 0.1  # seconds between two calls of the progress function
@@ -22,6 +22,7 @@ class Watch:
                 raise InputError(f"{name} must be positive, or None for no limit, found {budget!r}.")
         self.max_steps, self.max_seconds, self.progress = max_steps, max_seconds, reporter(progress)
         self.began = self.reported = time.perf_counter()
+        self.compiled = compilation().seconds  # compiling does not count against the budget
         self.steps = 0
 
     def over_budget(self, fraction: float, note: str) -> Status | None:
@@ -35,9 +36,8 @@ class Watch:
         if self.progress is not None and now - self.reported > REPORT_EVERY:
             self.reported = now
             self.progress(fraction, note)
-        if self.max_seconds is not None and now - self.began > self.max_seconds:
-            return Status.OUT_OF_SECONDS
-        return None
+        spent = now - self.began - (compilation().seconds - self.compiled)
+        return Status.OUT_OF_SECONDS if self.max_seconds is not None and spent > self.max_seconds else None
 
 
 def provenance(method: str, **settings: Any) -> dict[str, Any]:
