@@ -10,7 +10,8 @@ from ... import datasets
 from ...flow import simulate
 from ...network import Network, Weights
 from ...problem import Problem
-from ...reduced.deep_structure import aligned_deep_weights, deep_structure
+from ...reduced.deep_scalar import layer_norm
+from ...reduced.deep_structure import aligned_deep_weights, blocks, deep_structure
 from ...theorems.deep_reduction import masked_velocity, structured_velocity
 from ..claim import Claim, Evidence, Form, Verdict, at_least, at_most
 from ..papers import ZHANG
@@ -88,10 +89,26 @@ def check_kept(full: bool) -> Evidence:
         measurements=(
             at_most("Eqs. 43 to 45 against the gradient, largest relative error", max(velocities), ROUNDING),
             at_most("distance from the structure along the runs, largest", max(drifts), 1e-7),
+            at_most(
+                "white inputs, r along ⟨yx⟩: norm of the layers against its closed form, relative",
+                max(map(_course_error, DEPTHS)),
+                1e-7,
+            ),
         ),
         settings={"layers": list(DEPTHS), "inputs": 4, "width": 6},
         remark="With σ′(0) = 0: other values move the empty blocks, harmlessly while the loss falls along r.",
     )
+
+
+def _course_error(depth: int) -> float:
+    """The layers' norm u along a run whose reduced flow v = K^{1/L} u is one number, against its closed time course."""
+    data, network = datasets.sine_teacher(inputs=4, pairs=15, white=True, seed=depth), Network(4, (6,) * (depth - 1))
+    start, gain = aligned_deep_weights(network, data.correlation, u=0.4, seed=depth), blocks(depth, network.alpha).gain
+    run = simulate(Problem(data, network, start), np.linspace(0.0, 40.0, 21), rtol=1e-9)
+    u = np.array([deep_structure(run.weights_at(k)).u for k in range(len(run))])
+    pull = float(np.linalg.norm(data.correlation))
+    v = layer_norm(gain ** (2 / depth) * run.times, gain ** (1 / depth) * 0.4, depth, pull, lam=1.0)
+    return float(np.abs(gain ** (1 / depth) * u / v - 1.0).max())
 
 
 def check_deep_equivalence(full: bool) -> Evidence:
