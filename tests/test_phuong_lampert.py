@@ -154,7 +154,7 @@ class TestRefusals:
 
     def test_not_orthogonally_separable(self):
         self.refused(
-            rl.Dataset([[1.0, 0.0], [1.0, 1.0]], [1.0, -1.0]), "orthogonally_separable is required.*samples 0 and 1"
+            rl.Dataset([[1.0, 0.0], [1.0, 1.0]], [1.0, -1.0]), "orthogonally_separable is required.*sample 0 and sample 1"
         )
 
     def test_a_class_without_neurons(self):

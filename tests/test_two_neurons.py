@@ -80,7 +80,8 @@ def test_the_wedge_matters_for_narrow_networks(monkeypatch):
     problem = random_problem(width=6, seed=1)
     truth = rl.simulate(problem, TIMES, method="smooth", rtol=1e-13).loss
     with_wedge = predict(problem, TIMES).loss
-    monkeypatch.setattr(two_neurons, "NEGLIGIBLE_WEDGE", np.inf)
+    for share in ("NEGLIGIBLE_WEDGE", "NEGLIGIBLE_PASSING"):
+        monkeypatch.setattr(two_neurons, share, np.inf)
     without = predict(problem, TIMES).loss
     assert np.abs(with_wedge - truth).max() < ERROR
     assert np.abs(without - truth).max() > 10 * ERROR

@@ -59,17 +59,17 @@ def solve(problem: Problem, times: Array) -> Solution:
     groups = early_subnetworks(problem)
     small = flow_of(groups, problem, finite)
     outputs = (np.maximum(small.first @ data.x.T, 0.0) * np.swapaxes(small.second, 1, 2)).sum(axis=1)
-    loss = problem.loss.value(data.y, outputs).mean(axis=1)
+    loss = np.append(problem.loss.value(data.y, outputs).mean(axis=1), np.zeros(times.size - finite.size))
     limit = class_limit(data)
     beyond = ((0, times.size - finite.size), (0, 0), (0, 0))  # weights diverge
     return Solution(
-        loss=np.concatenate([loss, np.zeros(times.size - finite.size)]),
+        loss=loss,
         small=replace(
             small,
             first=np.pad(small.first, beyond, constant_values=np.nan),
             second=np.pad(small.second, beyond, constant_values=np.nan),
         ),
-        loss_error=first_order_error(problem, times),
+        loss_error=first_order_error(problem, loss),
         statistics={
             "sub-networks": len(groups),
             "certificate": max(limit.positive.kkt_residual, limit.negative.kkt_residual),

@@ -116,7 +116,7 @@ def _solve(problem: Problem, times: Array) -> Solution:
     weights = (u[:, None, None] * start.hidden[0][None, :, None] * r[:, None, :], *later)
     outputs = linear_map @ problem.data.x.T
     loss = np.mean(problem.loss.value(problem.data.y, outputs), axis=1)
-    return Solution(loss=loss, linear_map=linear_map, loss_error=computed_error(problem, times), weights=weights)
+    return Solution(loss=loss, linear_map=linear_map, loss_error=computed_error(problem, loss), weights=weights)
 
 
 def _hypotheses(problem: Problem) -> list[Finding]:

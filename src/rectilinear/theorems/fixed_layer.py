@@ -140,7 +140,7 @@ def solve(problem: Problem, times: Array) -> Solution:
         moved = [clock.heights_at(run[0][k]) - clock.heights for clock, run in zip(clocks, runs, strict=True)]
         first[k] = problem.weights[0] + np.stack(moved, axis=1) @ directions
     second = np.repeat(problem.weights[1][None], len(times), axis=0)
-    return Solution(loss=loss, loss_error=computed_error(problem, times), weights=(first, second))
+    return Solution(loss=loss, loss_error=computed_error(problem, loss), weights=(first, second))
 
 
 def hypotheses(problem: Problem) -> list[Finding]:

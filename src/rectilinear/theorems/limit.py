@@ -197,11 +197,12 @@ def solve(problem: Problem, times: Array) -> Solution:
     """The limit of the linear map and the loss there; `certificate` among the statistics."""
     aligned = rank_one_start(problem).holds
     limit = linear_limit(problem, aligned_start(problem) if aligned else None)
+    loss = np.full(len(times), limit.loss)
     return Solution(
-        loss=np.full(len(times), limit.loss),
+        loss=loss,
         linear_map=np.tile(limit.w, (len(times), 1)),
         direction=limit.direction,
-        loss_error=computed_error(problem, times),
+        loss_error=computed_error(problem, loss),
         statistics={"certificate": limit.certificate},
     )
 

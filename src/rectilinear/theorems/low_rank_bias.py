@@ -46,7 +46,8 @@ def solve(problem: Problem, times: Array) -> Solution:
             "stable rank of W_-": stable_rank_of(limit.first[~positive]),
             "stable rank of W": stable_rank_of(limit.first),
         }
-    return Solution(loss=np.zeros(len(times)), loss_error=computed_error(problem, times), statistics=statistics)
+    loss = np.zeros(len(times))
+    return Solution(loss=loss, loss_error=computed_error(problem, loss), statistics=statistics)
 
 
 LOW_RANK_BIAS = Theorem(

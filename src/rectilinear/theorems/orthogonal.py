@@ -59,7 +59,7 @@ def _solve(problem: Problem, times: Array) -> Solution:
         overshoot = max(0.0, float(np.max(outputs[:, problem.y != 0] / problem.y[problem.y != 0], initial=0.0)) - 1)
     return Solution(
         loss=loss,
-        loss_error=first_order_error(problem, times) + first_loss(problem) * _share_that_may_wake(problem, groups),
+        loss_error=first_order_error(problem, loss) + first_loss(problem) * _share_that_may_wake(problem, groups),
         small=small,
         statistics={"sub-networks": len(groups), "overshoot": overshoot},
     )

@@ -20,23 +20,22 @@ SECOND_ORDER, FIRST_ORDER = 6.0, 0.5
 
 
 def first_loss(problem: Problem) -> float:
-    """The loss at the start, or at f = 0 where that is higher."""
-    at_zero = float(np.mean(problem.loss.value(problem.y, np.zeros_like(problem.y))))
-    return max(at_zero, problem.data_loss(problem.weights))
+    """The loss of f = 0, which is that of a small start."""
+    return float(np.mean(problem.loss.value(problem.y, np.zeros_like(problem.y))))
 
 
-def computed_error(problem: Problem, times: Array) -> Array:
-    """The error of a theorem that is exact: what computing it costs, (t,)."""
-    return np.full(len(times), COMPUTED * first_loss(problem))
+def computed_error(problem: Problem, loss: Array) -> Array:
+    """The error (t,) of a theorem that is exact, for its loss (t,): what computing it costs."""
+    return np.full(len(loss), COMPUTED * max(first_loss(problem), float(np.max(loss, initial=0.0))))
 
 
-def second_order_error(problem: Problem, times: Array, slowness: float = 1.0) -> Array:
-    """The error of a theorem that leaves out what acts to second order only, (t,); `slowness` is k."""
+def second_order_error(problem: Problem, loss: Array, slowness: float = 1.0) -> Array:
+    """The error (t,) of a theorem that leaves out what acts to second order only; `slowness` is k."""
     share = SECOND_ORDER * small_start(problem).measured * slowness
-    return computed_error(problem, times) + share * first_loss(problem)
+    return computed_error(problem, loss) + share * first_loss(problem)
 
 
-def first_order_error(problem: Problem, times: Array) -> Array:
-    """The error of a theorem that leaves out what acts to first order, (t,)."""
+def first_order_error(problem: Problem, loss: Array) -> Array:
+    """The error (t,) of a theorem that leaves out what acts to first order."""
     share = FIRST_ORDER * float(np.sqrt(small_start(problem).measured))
-    return computed_error(problem, times) + share * first_loss(problem)
+    return computed_error(problem, loss) + share * first_loss(problem)

@@ -35,6 +35,7 @@ from .theorem import WITHIN_WINDOW, Solution, Theorem
 
 ABSENT = -400.0  # ln of the size of a neuron that does not exist: its square underflows to zero
 NEGLIGIBLE_WEDGE = 5e-9  # share in the loss below which the field may do without the wedge; the error is about that share
+NEGLIGIBLE_PASSING = 2e-8  # the same for one sample while the wedge passes over it; the error is at most that share
 KINKED_TOLERANCE = 1e-11  # with the wedge the field jumps as samples enter it, and each jump costs steps
 # when to look at the wedge, in units of 1/(growth rate) around the time the loss falls: it opens then, and closes slowly
 PROBES = np.concatenate([np.linspace(-4.0, 12.0, 25), np.geomspace(14.0, 1e4, 15)])
@@ -162,8 +163,8 @@ def _square_run(problem: Problem, direction: Array, start: Array, times: Array) 
     instants = np.union1d(times, probes)
     states = states_at(instants, near.none(), TOLERANCE)
     probed = states[np.searchsorted(instants, probes)]
-    largest = np.maximum(np.abs(near.wedge(probed)), near.passing(probed)).max(initial=0.0)
-    if 2.0 * d * d * largest > NEGLIGIBLE_WEDGE:
+    wedge, passing = (np.abs(share).max(initial=0.0) for share in (near.wedge(probed), near.passing(probed)))
+    if 2.0 * d * d * wedge > NEGLIGIBLE_WEDGE or 2.0 * d * d * passing > NEGLIGIBLE_PASSING:
         states = states_at(times, near, KINKED_TOLERANCE)
     else:
         states = states[np.searchsorted(instants, times)]
@@ -235,7 +236,7 @@ def solve(problem: Problem, times: Array) -> Solution:
         loss=loss,
         linear_map=problem.network.mean_slope * np.sum(states[:, :, :-1] * states[:, :, -1:], axis=1),
         direction=None if limit is None else limit.direction,
-        loss_error=second_order_error(problem, times, _slowness(problem)),
+        loss_error=second_order_error(problem, loss, _slowness(problem)),
         small=two_neuron_network(states, r1),
     )
 

@@ -36,9 +36,10 @@ def _solve(problem: Problem, times: Array) -> Solution:
     outputs[:, samples] = data.y[samples] * margins
     sizes = np.where(np.isfinite(margins), margins * labels / lengths, np.nan)
     directions = np.broadcast_to(groups.directions, (len(times), *groups.directions.shape))
+    loss = predicted_loss(groups, problem, times, outputs)
     return Solution(
-        loss=predicted_loss(groups, problem, times, outputs),
-        loss_error=second_order_error(problem, times),
+        loss=loss,
+        loss_error=second_order_error(problem, loss),
         small=small_network(groups, sizes, directions),
         statistics={"sub-networks": len(groups)},
     )
