@@ -344,3 +344,11 @@ def test_plots_need_no_pyplot_and_no_display():
 def test_more_curves_than_colours_start_the_palette_again():
     assert style.colour(len(style.PALETTE)) == style.colour(0)
     assert len(set(style.PALETTE)) == len(style.PALETTE)
+
+
+def test_notebooks_show_figures_and_cards_without_magic():
+    net = rl.Network(2, (4,))
+    run = rl.descend(rl.Problem(rl.datasets.six_points(), net), 0.1, 3)
+    assert plots.loss_curves(run)._repr_png_().startswith(b"\x89PNG")
+    assert run._repr_html_().startswith("<pre>Trajectory\n")
+    assert run.to_pandas()["loss"].tolist() == run.loss.tolist()

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -24,6 +25,7 @@ from .problem import Problem
 from .whole_files import whole_file
 
 if TYPE_CHECKING:
+    import pandas
     import xarray
 
 
@@ -181,6 +183,15 @@ class Trajectory:
     def to_json(self) -> str:
         """Times, loss and metadata as JSON text, without the weights; what is not a finite number becomes null."""
         return json_text({**self._metadata(), "ended": self.ended, **self._curves()})
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Times and losses as a data frame, one row per saved time."""
+        import pandas
+
+        return pandas.DataFrame({"time": self.times, "loss": self.loss})
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(repr(self))}</pre>"
 
     def _curves(self) -> dict[str, Any]:
         """The series of the JSON text."""

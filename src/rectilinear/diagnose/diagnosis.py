@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import escape
 
 from ..arrays import Array
 from ..compare import Comparison
@@ -204,6 +205,9 @@ class Diagnosis:
 
     def __repr__(self) -> str:
         return card(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(card(self))}</pre>"
 
     def to_json(self) -> str:
         """Everything but arrays of samples, as JSON text; infinite and undefined numbers are null."""

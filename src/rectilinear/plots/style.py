@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
@@ -56,14 +57,26 @@ def panels(
     width: float, height: float, rows: int = 1, columns: int = 1, equal_sides: bool = False, **grid: Any
 ) -> tuple[Figure, list[Axes]]:
     """A figure of that size in inches without global state (no pyplot), and its axes row by row."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="compressed" if equal_sides else "constrained", dpi=150)
+    figure = _figure_class()(figsize=(width, height), layout="compressed" if equal_sides else "constrained", dpi=150)
     axes: list[Axes] = list(figure.subplots(rows, columns, squeeze=False, **grid).ravel())
     for ax in axes:
         # ticks are made lazily, outside of `paper`, so their size is set here for good
         ax.tick_params(which="both", labelsize=TICK_SIZE, width=0.8)
     return figure, axes
+
+
+@cache
+def _figure_class() -> type[Figure]:
+    """Figures that notebooks show without any magic, though no pyplot knows them."""
+    from matplotlib import figure
+
+    class Figure(figure.Figure):
+        def _repr_png_(self) -> bytes:
+            file = BytesIO()
+            self.savefig(file, format="png")
+            return file.getvalue()
+
+    return Figure
 
 
 def legend_beside(ax: Axes) -> Legend:
