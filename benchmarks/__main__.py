@@ -1,4 +1,4 @@
-"""`python -m benchmarks [figure_1] [field] [kinks] [stalls] [deep] [diagnose] [explore]`: the named benchmarks, or all of them."""
+"""`python -m benchmarks [figure_1] [field] [ordinary] [kinks] [stalls] [deep] [diagnose] [explore]`: the named benchmarks, or all of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-NAMES = ("figure_1", "field", "kinks", "stalls", "deep", "diagnose", "explore")
+NAMES = ("figure_1", "field", "ordinary", "kinks", "stalls", "deep", "diagnose", "explore")
 
 
 @click.command()

@@ -47,7 +47,9 @@ OUTPUT_OPTIONS = (
     default=None,
     help="Relative tolerance; by default 1e-9 where kinks are located, 1e-6 where they are not (1e-5 for three layers and more).",
 )
-@click.option("--method", default="auto", help="kinks (every kink is located), smooth, or auto: kinks where they are few.")
+@click.option(
+    "--method", default="auto", help="kinks (stop at every kink), follow (each neuron by itself), smooth, or auto."
+)
 @click.option("--max-steps", type=int, help="Stop after that many steps and keep what there is.")
 @taking(OUTPUT_OPTIONS)
 def simulate_command(

@@ -42,11 +42,11 @@ def simulate(
     steps or seconds is used up, or the user interrupts; the state at that moment is then the last one kept.
     `progress=True` shows a bar; a function `progress(fraction, note)` is called ten times a second.
 
-    `method` is "kinks" (every kink located and decided), "smooth" (explicit steps; sliding is followed exactly in two layers) or
-    "auto": kinks up to 150 samples, and for three layers and more up to 1000 preactivations. In two layers either is preceded by
-    the exact early phase, unless `early_phase` is False, while outputs are below a tenth of `rtol` of the labels. `rtol` is 1e-9
-    by default; for more than 150 samples, whose kinks are not located one by one, it is 1e-6 (1e-9 still if every sample has its
-    mirror image), and 1e-5 for three layers and more whose kinks are not located.
+    `method` is, in two layers, "kinks" (the whole network stops at every kink), "follow" (every neuron is followed by itself, for
+    ordinary data), "smooth" (explicit steps; sliding is followed exactly) or "auto", the one that costs least; for three layers and
+    more "kinks", "smooth" or "auto": kinks up to 1000 preactivations. In two layers all are preceded by the exact early phase, unless
+    `early_phase` is False, while outputs are below a tenth of `rtol` of the labels. `rtol` is 1e-9 by default, 1e-6 where neurons are
+    followed by themselves, and 1e-5 for three layers and more whose kinks are not located.
 
     Classification (logistic or exponential loss, two layers) goes far beyond the range of floating-point numbers: instead of
     `times`, ask for t = 10^`log10_times` (up to 10^(2.6 10^8); -inf is the start), or go on `until="direction converges"`: until

@@ -1,0 +1,157 @@
+"""Ordinary data: work and precision on tables without mirror images, at all saved times, in the loss and in the weights."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import rectilinear as rl
+from rectilinear.plots.style import colour, legend_beside, panels, paper
+
+from . import ours
+from .attempts import Array, Attempt, best_in_turns, loss_error
+from .peers import diffrax_solvers
+from .report import Report, short, whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+OUR_RTOLS = (1e-3, 1e-4, 1e-5, 1e-6)
+PEER_RTOLS = (1e-2, 1e-3, 1e-4, 1e-5)
+TRUTH_RTOL = 1e-8
+EQUAL_ERRORS = (1e-3, 1e-4, 1e-6)  # of the loss, at which seconds are compared
+CAP = 30.0
+
+
+def teacher(samples: int = 1000, inputs: int = 20, stretch: float = 1.0) -> tuple[Array, Array]:
+    """Gaussian inputs, labels tanh of a random direction."""
+    rng = np.random.default_rng(7)
+    x = rng.standard_normal((samples, inputs)) / np.sqrt(inputs) * stretch
+    return x, np.tanh(x @ rng.standard_normal(inputs))
+
+
+def table(name: str) -> tuple[Array, Array]:
+    """A real table with standardised columns; regression targets are standardised, classes are -1 and +1."""
+    from sklearn import datasets
+
+    x, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+    keep = x.std(axis=0) > 0
+    x = (x[:, keep] - x[:, keep].mean(axis=0)) / x[:, keep].std(axis=0) / np.sqrt(keep.sum())
+    classes = len(np.unique(y)) == 2
+    return x, np.where(y > 0, 1.0, -1.0) if classes else (y - y.mean()) / y.std()
+
+
+def digits(one: int, other: int) -> tuple[Array, Array]:
+    """Images of two digits, 64 pixels in [0, 1]."""
+    from sklearn.datasets import load_digits
+
+    x, y = load_digits(return_X_y=True)
+    keep = (y == one) | (y == other)
+    return x[keep] / 16.0, np.where(y[keep] == one, 1.0, -1.0)
+
+
+def relu_teacher() -> tuple[Array, Array]:
+    """A ReLU teacher with noise."""
+    rng = np.random.default_rng(11)
+    x = rng.standard_normal((600, 12)) / np.sqrt(12)
+    y = np.maximum(x @ rng.standard_normal((12, 5)), 0.0) @ rng.standard_normal(5)
+    return x, y + 0.1 * rng.standard_normal(600)
+
+
+PROBLEMS: dict[str, tuple[partial[tuple[Array, Array]], int, str, float]] = {
+    "teacher, 1000 x 20": (partial(teacher), 100, "square", 200.0),
+    "teacher, 140 x 10": (partial(teacher, 140, 10, 1.5), 30, "square", 100.0),
+    "digits 3 and 8": (partial(digits, 3, 8), 100, "logistic", 30.0),
+    "diabetes": (partial(table, "diabetes"), 100, "square", 200.0),
+    "breast cancer": (partial(table, "breast_cancer"), 40, "logistic", 60.0),
+    "wine": (partial(table, "wine"), 30, "square", 100.0),
+    "digits 4 and 9": (partial(digits, 4, 9), 60, "logistic", 25.0),
+    "ReLU teacher, 600 x 12": (partial(relu_teacher), 60, "square", 120.0),
+}
+
+
+def problem_of(name: str) -> tuple[rl.Problem, Array]:
+    """The problem and the 51 times at which it is compared."""
+    make, width, loss, end = PROBLEMS[name]
+    x, y = make()
+    network = rl.Network(inputs=x.shape[1], widths=(width,))
+    return rl.Problem(rl.Dataset(x, y), network, network.init(scale=1e-3, seed=1), loss=loss), np.linspace(0.0, end, 51)
+
+
+def largest_weight_error(attempt: Attempt, truth: Attempt) -> float:
+    """Over all saved times, relative to the largest weight."""
+    return float(np.abs(attempt.states - truth.states[: len(attempt.states)]).max() / np.abs(truth.states).max())
+
+
+def run(folder: Path) -> dict[str, Any]:
+    """Measure everything on these problems, print it and keep it."""
+    report = Report("ordinary", folder)
+    results: dict[str, Any] = {}
+    for name in PROBLEMS:
+        problem, times = problem_of(name)
+        truth = ours.solve(problem, times, TRUTH_RTOL, 10 * CAP)
+        runs = [(ours.solve, rtol) for rtol in OUR_RTOLS]
+        runs += [(solve, rtol) for solve in (diffrax_solvers.tsit5, diffrax_solvers.dopri8) for rtol in PEER_RTOLS]
+        attempts = best_in_turns([partial(solve, problem, times, rtol, CAP) for solve, rtol in runs])
+        rows = [
+            {
+                "solver": a.solver,
+                "rtol": a.rtol,
+                "seconds": a.seconds,
+                "gradients": a.gradients,
+                "finished": a.finished,
+                "loss_error": loss_error(problem, a, truth),
+                "weight_error": largest_weight_error(a, truth),
+            }
+            for a in attempts
+        ]
+        _show(report, name, rows)
+        results[name] = rows
+    report.save(results, work_precision_figure(results))
+    return results
+
+
+def seconds_for(rows: list[dict[str, Any]], error: float) -> float | None:
+    """Seconds of the fastest run among these whose loss error is at most that; None if there is none."""
+    return min((row["seconds"] for row in rows if row["finished"] and row["loss_error"] <= error), default=None)
+
+
+def _show(report: Report, name: str, rows: list[dict[str, Any]]) -> None:
+    report.table(
+        f"{name}, 51 saved times",
+        ["solver", "rtol", "seconds", "gradients", "loss error", "weight error"],
+        [
+            [
+                row["solver"],
+                short(row["rtol"]),
+                short(row["seconds"]),
+                whole(row["gradients"]),
+                short(row["loss_error"]),
+                short(row["weight_error"]),
+            ]
+            for row in rows
+        ],
+    )
+    us = [row for row in rows if row["solver"] == ours.NAME]
+    peers = [row for row in rows if row["solver"] != ours.NAME]
+    for error in EQUAL_ERRORS:
+        mine, theirs = seconds_for(us, error), seconds_for(peers, error)
+        ratio = f"{theirs / mine:.2f} times ours" if mine and theirs else "nobody else" if mine else "not reached"
+        report.note(f"loss error {error:g}: ours {short(mine)} s, best peer {short(theirs)} s ({ratio})")
+
+
+@paper
+def work_precision_figure(results: dict[str, list[dict[str, Any]]]) -> Figure:
+    """Largest error of the weights against seconds, a panel per problem."""
+    figure, axes = panels(11.0, 3.0 * -(-len(results) // 4), rows=-(-len(results) // 4), columns=4)
+    for ax, (name, rows) in zip(axes, results.items(), strict=False):
+        for k, solver in enumerate(dict.fromkeys(row["solver"] for row in rows)):
+            curve = [(row["seconds"], row["weight_error"]) for row in rows if row["solver"] == solver and row["finished"]]
+            if curve:
+                ax.plot(*zip(*curve, strict=True), "o-", color=colour(k), label=solver)
+        ax.set(xscale="log", yscale="log", xlabel="seconds", ylabel="error of weights", title=name)
+    legend_beside(axes[min(3, len(results) - 1)])
+    return figure
