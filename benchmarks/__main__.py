@@ -1,4 +1,4 @@
-"""`python -m benchmarks [figure_1] [field] [ordinary] [kinks] [stalls] [deep] [diagnose] [explore]`: the named benchmarks, or all of them."""
+"""`python -m benchmarks [figure_1] [field] [ordinary] [kinks] [stalls] [deep] [diagnose] [explore]`: those named, or all."""
 
 from __future__ import annotations
 
