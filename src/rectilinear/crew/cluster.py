@@ -61,8 +61,10 @@ def _on_one_thread(work: Callable[[Item], Result], item: Item) -> Result:
 
 
 def _outcome(future: object, item: Item, lost: Callable[[Item], Result]) -> Result:
-    from distributed import KilledWorker
+    from distributed import KilledWorker, wait
 
+    while future.status in ("pending", "lost"):  # type: ignore[attr-defined]
+        wait(future)  # its worker died before the result was fetched, and it is computed again
     status = future.status  # type: ignore[attr-defined]
     if status == "finished":
         result: Result = future.result()  # type: ignore[attr-defined]
