@@ -81,14 +81,14 @@ class EarlyPhase:
         """
         self.looks += 1
         length = min(self.step_size, t_end - self.t)
-        noted = len(self.decisions.log)
-        self._next = self._moved(length)
-        if self._negligible(self._next.theta):
-            if self._outputs(self._next.theta) < np.exp(GROWTH) * self._outputs(self.end.theta):
-                self.step_size *= 2
-                self.halvings -= 1
-            return True
-        del self.decisions.log[noted:]
+        with self.decisions.trial() as keep:
+            self._next = self._moved(length)
+            if self._negligible(self._next.theta):
+                keep()
+                if self._outputs(self._next.theta) < np.exp(GROWTH) * self._outputs(self.end.theta):
+                    self.step_size *= 2
+                    self.halvings -= 1
+                return True
         self.step_size = length / 2
         self.halvings += 1
         if self.halvings < HALVINGS:
@@ -113,9 +113,8 @@ class EarlyPhase:
         elif t == self._next.t:
             at = self._next
         else:
-            noted = len(self.decisions.log)
-            at = self._moved(t - self.t)
-            del self.decisions.log[noted:]
+            with self.decisions.trial():
+                at = self._moved(t - self.t)
         return at.theta, at.energy
 
     def commit(self) -> tuple[float, float]:

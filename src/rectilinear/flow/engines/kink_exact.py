@@ -323,19 +323,19 @@ class KinkEngine:
     def _follow(self, neurons: Indices) -> bool:
         """Follow these neurons through the step by themselves, if the others cannot see the difference at this tolerance."""
         groups = self.groups
-        noted = len(self.decisions.log)
-        followed = self._followed(neurons, 1.0)
-        if followed is None:
-            self.light_step = 0.3 * self.h
-        else:
-            unfollowed = groups.some(neurons, groups.carried + self.stages[-1])
-            change = self._outputs(*followed) - self._outputs(unfollowed, groups.patterns[neurons])
-            seen = self.h * float(np.abs(change).max()) * self.reach / self.rtol
-            self.light_step = self.h * FOLLOWED.growth(2.0 * seen)
-            if seen <= 1.0:
-                self.pending = Pending(followed=(neurons, *followed))
-                return True
-        del self.decisions.log[noted:]
+        with self.decisions.trial() as keep:
+            followed = self._followed(neurons, 1.0)
+            if followed is None:
+                self.light_step = 0.3 * self.h
+            else:
+                unfollowed = groups.some(neurons, groups.carried + self.stages[-1])
+                change = self._outputs(*followed) - self._outputs(unfollowed, groups.patterns[neurons])
+                seen = self.h * float(np.abs(change).max()) * self.reach / self.rtol
+                self.light_step = self.h * FOLLOWED.growth(2.0 * seen)
+                if seen <= 1.0:
+                    keep()
+                    self.pending = Pending(followed=(neurons, *followed))
+                    return True
         return False
 
     def _outputs(self, theta: Array, signs: Signs) -> Array:
@@ -371,9 +371,9 @@ class KinkEngine:
             energy = energy + self.h * float(integral_weights(u) @ self.energies[1:])
         theta = self.groups.neurons(carried)
         if t != self.now and self.pending is not None and self.pending.followed is not None:
-            neurons, noted = self.pending.followed[0], len(self.decisions.log)
-            part = self._followed(neurons, u)
-            del self.decisions.log[noted:]
+            neurons = self.pending.followed[0]
+            with self.decisions.trial():
+                part = self._followed(neurons, u)
             if part is not None:  # else as if they had met no kink: the others cannot see the difference
                 theta[neurons] = part[0]
         return flatten(layers_of(theta)), energy

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...arrays import Array, Indices, Signs
 from ..collocation import MATRIX, NODES, STAGES, basis, first_root
-from ..kinks.contact import ON_A_BOUND
+from ..kinks.contact import ON_A_BOUND, multiplier
 from ..kinks.crossings import touches_another
 
 MOST_EVENTS = 64  # of one neuron in one step; with more, the step was too long
@@ -170,7 +170,7 @@ def follow_free(
             events[count, 0], events[count, 1], events[count, 2] = n, u, where
             events[count, 3], events[count, 4], events[count, 5] = below, above, np.nan
             count += 1
-            share = below / (below - above) if below > 0.0 > above else 0.0
+            share = multiplier(below, above)
             if ON_A_BOUND < share < 1.0 - ON_A_BOUND:
                 events[count - 1, 5] = share
                 held = where

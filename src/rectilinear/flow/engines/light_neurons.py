@@ -44,16 +44,13 @@ class KnownStep:
             for n, u, line, below, above, held in events:
                 kind = Kind.CROSS if np.isnan(held) else Kind.PIN
                 self.decisions.note(self.t + u * self.h, neurons[share[int(n)]], int(line), kind, below, above, held)
-        self.decisions.exits = {}  # within a step, neurons that come to w = 0 alike leave alike
-        ended = True
-        for n in np.flatnonzero(status == NEEDS_DECISION):
-            result = self._deciding(int(neurons[n]), theta[n], signs[n], reached[n], bands[n])
-            if result is None:
-                ended = False
-                break
-            theta[n], signs[n] = result
-        self.decisions.exits = None
-        return (theta, signs) if ended else None
+        with self.decisions.remembering_exits():
+            for n in np.flatnonzero(status == NEEDS_DECISION):
+                result = self._deciding(int(neurons[n]), theta[n], signs[n], reached[n], bands[n])
+                if result is None:
+                    return None
+                theta[n], signs[n] = result
+        return theta, signs
 
     def _compiled(
         self, share: Indices, theta: Array, signs: Signs, bands: Array

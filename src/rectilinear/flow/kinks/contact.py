@@ -86,12 +86,24 @@ def _through(came_from: int, below: float, above: float, slowest: float) -> int:
     return came_from if came_from * here > slowest else -came_from
 
 
+@numba.njit(cache=True, nogil=True)
+def multiplier(below: float, above: float) -> float:
+    """lambda in (0, 1) with (1 - lambda) below + lambda above = 0, where both sides push onto a kink; nan where they do not.
+
+    >>> multiplier(1.0, -3.0), multiplier(1.0, 2.0)
+    (0.25, nan)
+    """
+    return below / (below - above) if below > 0.0 > above else np.nan
+
+
 def _single(came_from: int, below: float, jump: float, slowest: float) -> Verdict:
     """The verdict at one line, with velocity `below` under it and `below + jump` over it."""
     above = below + jump
     share = np.nan
     if jump < 0.0:
-        share = min(max(-below / jump, 0.0), 1.0)
+        share = multiplier(below, above)
+        if np.isnan(share):
+            share = 0.0 if below <= 0.0 else 1.0
         outcome = 1 if share >= 1 - ON_A_BOUND else -1 if share <= ON_A_BOUND else 0
     else:
         outcome = _through(came_from, below, above, slowest)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
 import numpy as np
 
 from ...arrays import Array, Indices, Signs
@@ -27,6 +30,30 @@ class Decisions:
         self.exits: dict[tuple[float, bytes], Signs | None] | None = (
             None  # ways out of the origin, while they may be remembered
         )
+
+    @contextmanager
+    def trial(self) -> Iterator[Callable[[], None]]:
+        """What is noted within is forgotten, unless the function that this gives is called."""
+        noted, kept = len(self.log), False
+
+        def keep() -> None:
+            nonlocal kept
+            kept = True
+
+        try:
+            yield keep
+        finally:
+            if not kept:
+                del self.log[noted:]
+
+    @contextmanager
+    def remembering_exits(self) -> Iterator[None]:
+        """Within, for a single step, neurons that come to w = 0 alike leave alike."""
+        self.exits = {}
+        try:
+            yield
+        finally:
+            self.exits = None
 
     def note(
         self, t: float, h: int, line: int, kind: Kind, below: float = 0.0, above: float = 0.0, multiplier: float = np.nan

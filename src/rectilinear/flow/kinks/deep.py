@@ -27,6 +27,7 @@ from ..tolerances import (
     SMALLEST_STEP,
     TINY,
 )
+from .contact import multiplier
 
 Event = tuple[int, int]  # a kink, and 0 if it is met, +-1 if its hold ends to that side
 
@@ -297,10 +298,11 @@ class DeepKinks:
         sign = int(self.pattern.signs[kink])
         if -sign * (above if sign > 0 else below) <= slowest:
             return False
-        if below > 0.0 > above:
-            self._change(kink, 0, Kind.PIN, t, below, above, below / (below - above))
-        else:
+        share = multiplier(below, above)
+        if np.isnan(share):
             self._change(kink, -sign, Kind.CROSS, t, below, above)
+        else:
+            self._change(kink, 0, Kind.PIN, t, below, above, share)
         return True
 
     def _graze(self, theta: Array, kink: int, t: float, again: bool) -> None:
