@@ -1,0 +1,300 @@
+"""Ordinary data at any depth: steps of a frozen pattern, and the impulses of all kinks met on the way.
+
+Within a step the slopes of all kinks are frozen, so that the field is smooth and a method of order 5 sees no jump. Then
+all kinks that were passed are accounted for at once. A kink k that was passed adds (change of slope) c_k grad z_k to the field for the
+time it was beyond: an impulse along its normal. A kink that pushes back is held: its impulse is the one, between none and that of
+a full passage, that leaves z_k = 0, and all of them together solve a small quadratic program. What is left is of second order in the
+step: the field at the end differs from what impulses account for, by a remainder R that has grown since the kinks were passed; its
+integral is added, and is the estimate of the error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...arrays import Array, Indices, Signs
+from ...problem import Problem
+from ..field.sloped import Normals, SlopedField, SlopedPass
+from ..kinks.box_program import box_program
+from ..kinks.passages import passed, times_beyond
+from ..state import flatten, unflatten
+from ..steppers.dormand_prince import combined
+from ..steppers.tsitouras import ERROR, FINAL, NODES, STAGES, TABLEAU, interpolant
+
+SAFETY, SHRINK, GROW = 0.9, 0.2, 4.0
+SMOOTH_POWER, KINK_POWER = 1 / 5, 2 / 5
+REMAINDER = 0.3  # of the second-order correction is left as an error, measured against steps a hundred times smaller
+MOST_REFUSED = 2.0  # times the tolerance: kinks are few and heavy or many and light, so that their error is uneven
+AT_A_BOUND = 1e-9
+SMALLEST_STEP = 1e-12  # of the time reached
+MOST_RELEASES = 5  # rounds of releases at one moment
+TINY = 1e-300
+
+
+@dataclass
+class Holds:
+    """Kinks that are held, with the share of the upper side's slope that holds each, and how fast that changes."""
+
+    kinks: Indices = field(default_factory=lambda: np.empty(0, np.intp))
+    shares: Array = field(default_factory=lambda: np.empty(0))
+    rates: Array = field(default_factory=lambda: np.empty(0))
+
+    def later(self, time: float) -> Array:
+        return np.clip(self.shares + time * self.rates, 0.0, 1.0)
+
+
+@dataclass
+class Meeting:
+    """The kinks met in a step: those `passed`, how long, and those that may be held, with bounds of their impulses."""
+
+    kinks: Indices
+    beyond: Array  # share of the step for which each was beyond
+    late: Array  # the integral of u over that time, u from 0 to 1
+    own: Array  # how far its own impulse moves its height
+    passing: Array  # 1, or 0 for those that may be held instead
+    holdable: Indices
+    low: Array
+    high: Array
+
+
+class ImpulseEngine:
+    """Steps of order 5 with the impulses of all kinks met."""
+
+    name = "kink impulses"
+
+    def __init__(self, problem: Problem, rtol: float) -> None:
+        self.problem, self.rtol = problem, rtol
+        self.field = SlopedField(problem)
+        self.jump = 1.0 - problem.network.alpha
+        self.holds = Holds()
+        self.t = self.energy = 0.0
+        self.theta = flatten(problem.weights)
+        self.start, self.end, self.stage = (self.field.new_pass() for _ in range(3))
+        self.velocities = np.empty((STAGES, self.field.size))
+        self.counts = {"steps": 0, "rejected": 0, "crossings": 0, "holds": 0, "releases": 0}
+        self.velocity = self.field.run(self.theta, self.start).velocity.copy()
+        self.step_size = self._first_step()
+
+    def _first_step(self) -> float:
+        """The step in which the weights of a layer move by a hundredth of their size."""
+        speed = self._norm(self.velocity, self.theta)
+        return 0.01 / speed if speed > 0.0 else 1.0
+
+    def _norm(self, change: Array, theta: Array) -> float:
+        """Root mean square of a change of the weights, each relative to the size of its layer."""
+        total = 0.0
+        for part, layer in zip(unflatten(change, self.field.shapes), unflatten(theta, self.field.shapes), strict=True):
+            total += part.size * float(np.vdot(part, part)) / max(float(np.vdot(layer, layer)), TINY)
+        return float(np.sqrt(total / len(change)))
+
+    @property
+    def step_end(self) -> float:
+        return self.t + self.h
+
+    @property
+    def chattering(self) -> bool:
+        return self.step_size < SMALLEST_STEP * self.t
+
+    def attempt(self, t_end: float) -> bool:
+        self.counts["steps"] += 1
+        h = min(self.step_size, t_end - self.t)
+        if self.t + 2 * h > t_end > self.t + h:
+            h = (t_end - self.t) / 2  # two equal steps rather than a full one and a sliver
+        self.h = h
+        smooth = self._free_step(h) / self.rtol
+        kinks = self._meet_kinks(h) / self.rtol if smooth <= 1.0 else 0.0
+        growth = GROW
+        for error, power in ((smooth, SMOOTH_POWER), (kinks, KINK_POWER)):
+            if not np.isfinite(error):
+                growth = SHRINK
+            elif error > 0.0:
+                growth = min(growth, max(SHRINK, SAFETY * error**-power))
+        self.step_size = h * growth
+        if not (smooth <= 1.0 and kinks <= MOST_REFUSED):
+            self.counts["rejected"] += 1
+            return False
+        return True
+
+    def _slopes(self, time: float) -> Array:
+        """The frozen slopes, those of held kinks as their shares go on changing."""
+        if len(self.holds.kinks):
+            self.frozen[self.holds.kinks] = self.problem.network.alpha + self.jump * self.holds.later(time)
+        return self.frozen
+
+    def _free_step(self, h: float) -> float:
+        """A step with frozen slopes, up to `end`; the error of its method."""
+        k, self.frozen = self.velocities, self.start.slopes.copy()
+        k[0] = self.velocity
+        with np.errstate(over="ignore", invalid="ignore"):  # a stage too far out: the step will be refused
+            for s in range(1, STAGES):
+                at = combined(self.theta, h, TABLEAU[s], k)
+                into = self.end if s == STAGES - 1 else self.stage
+                k[s] = self.field.run(at, into, self._slopes(NODES[s] * h)).velocity
+            return self._norm(combined(np.zeros_like(at), h, ERROR, k), at)
+
+    def _meet_kinks(self, h: float) -> float:
+        """Account for all kinks met in the step: `new` weights and their velocity; the estimated error of it."""
+        signs = np.where(self.start.slopes > 0.5 * (1.0 + self.problem.network.alpha), 1, -1).astype(np.int8)
+        signs[self.holds.kinks] = 0
+        heights = self._paths(h)
+        met = self._meeting(h, signs, heights)
+        self.signs, self.heights, self.met = signs, heights, met
+        impulse = self._impulse(h, met.kinks, met.beyond, met.late, met.passing)
+        touched = np.concatenate([self.holds.kinks, met.kinks[met.holdable]])
+        landed, caught = self._hold(self.end.theta + impulse, touched, met.low, met.high)
+        before = self.holds
+        lost = np.setdiff1d(before.kinks, caught)
+        self.after = Holds(caught, self._carried(before, caught, h), np.zeros(len(caught)))
+        self.released = len(lost)
+        velocity, found = self._settle(landed)
+        correction = self._remainder(h, met, touched, velocity, found)
+        self.new = landed + correction
+        self.new_velocity, self.found = self._settle(self.new)
+        known = np.isin(self.after.kinks, before.kinks)
+        old = dict(zip(before.kinks.tolist(), before.shares.tolist(), strict=True))
+        began = np.array([old.get(k, 0.0) for k in self.after.kinks.tolist()])
+        self.after.rates = np.where(known, (self.after.shares - began) / h, 0.0)
+        self.caught = int(np.sum(~known))
+        return REMAINDER * self._norm(correction, self.new)
+
+    def _paths(self, h: float) -> Array:
+        """Heights (4, kinks) along the frozen step, at shares 0, 1/3, 2/3 and 1 of it."""
+        heights = np.empty((4, self.field.count))
+        heights[0], heights[3] = self.start.z, self.end.z
+        for row, u in ((1, 1 / 3), (2, 2 / 3)):
+            at = combined(self.theta, h, interpolant(u), self.velocities)
+            heights[row] = self.field.heights(at, self._slopes(u * h))
+        return heights
+
+    def _meeting(self, h: float, signs: Signs, heights: Array) -> Meeting:
+        kinks = passed(signs, heights)
+        beyond, late = times_beyond(signs, heights, kinks, 1.0)
+        kinks, beyond, late = kinks[beyond > 0.0], beyond[beyond > 0.0], late[beyond > 0.0]
+        change = -signs[kinks] * self.jump * self.end.signals[kinks]  # of the field along grad z, when passed
+        own = h * beyond * change * self.field.normals(self.end, kinks).squares()
+        holdable = np.flatnonzero((change * signs[kinks] > 0.0) & (signs[kinks] * (self.end.z[kinks] + own) > 0.0))
+        passing = np.ones(len(kinks))
+        passing[holdable] = 0.0
+        full = h * beyond[holdable] * change[holdable]
+        whole, shares = h * self.jump * self.end.signals[self.holds.kinks], self.holds.later(0.5 * h)
+        less, more = -shares * whole, (1.0 - shares) * whole
+        low = np.concatenate([np.minimum(less, more), np.minimum(full, 0.0)])
+        high = np.concatenate([np.maximum(less, more), np.maximum(full, 0.0)])
+        return Meeting(kinks, beyond, late, own, passing, holdable, low, high)
+
+    def _impulse(self, h: float, kinks: Indices, beyond: Array, late: Array, share: Array) -> Array:
+        """The integral of (change of slope) c grad z over the time beyond, c grad z linear in time from the start to the end."""
+        early_amounts, late_amounts = np.zeros(self.field.count), np.zeros(self.field.count)
+        change = -h * self.jump * self.signs[kinks] * share
+        early_amounts[kinks] = change * (beyond - late) * self.start.signals[kinks]
+        late_amounts[kinks] = change * late * self.end.signals[kinks]
+        return self.field.push(self.start, early_amounts) + self.field.push(self.end, late_amounts)
+
+    def _hold(self, theta: Array, touched: Indices, low: Array, high: Array) -> tuple[Array, Indices]:
+        """Weights with the heights of touched kinks at zero, as far as the bounds of impulses allow, and the kinks that are held so."""
+        if not len(touched):
+            return theta, touched
+        normals = self.field.normals(self.end, touched)
+        impulses = box_program(normals.gram(), -self.field.heights(theta)[touched], low, high)
+        landed = theta.copy()
+        normals.combine(impulses, unflatten(landed, self.field.shapes))
+        margin = AT_A_BOUND * (high - low)
+        return landed, touched[(impulses > low + margin) & (impulses < high - margin)]
+
+    def _carried(self, before: Holds, kinks: Indices, h: float) -> Array:
+        """Shares to begin with: those of before where kinks were held already."""
+        old = dict(zip(before.kinks.tolist(), before.later(h).tolist(), strict=True))
+        return np.array([old.get(k, 0.5) for k in kinks.tolist()])
+
+    def _settle(self, theta: Array) -> tuple[Array, SlopedPass]:
+        """The velocity at theta with shares that keep held kinks at zero; those whose share leaves [0, 1] are released."""
+        holds, found = self.after, self.field.new_pass()
+        for _ in range(MOST_RELEASES):
+            self.field.run(theta, found, None, holds.kinks, holds.shares)
+            if not len(holds.kinks):
+                break
+            normals = self.field.normals(found, holds.kinks)
+            velocity = found.velocity.copy()
+            whole = self.jump * found.signals[holds.kinks]
+            less, more = -holds.shares * whole, (1.0 - holds.shares) * whole
+            missing = -normals.along(unflatten(velocity, self.field.shapes))
+            amounts = box_program(normals.gram(), missing, np.minimum(less, more), np.maximum(less, more))
+            holds.shares = holds.shares + np.where(whole < 0.0, amounts / np.where(whole < 0.0, whole, 1.0), 0.0)
+            ends = (holds.shares < AT_A_BOUND) | (holds.shares > 1.0 - AT_A_BOUND) | (whole >= 0.0)
+            if not ends.any():
+                normals.combine(amounts, unflatten(velocity, self.field.shapes))
+                found.slopes[holds.kinks] = self.problem.network.alpha + self.jump * holds.shares
+                return velocity, found
+            self.released += int(ends.sum())
+            self.after = holds = Holds(holds.kinks[~ends], holds.shares[~ends], holds.rates[~ends])
+        return found.velocity, found
+
+    def _remainder(self, h: float, met: Meeting, touched: Indices, velocity: Array, found: SlopedPass) -> Array:
+        """What is left to second order: the growth of the field's difference since kinks were passed, and passages shifted by others'."""
+        end, amounts = self.end, np.zeros(self.field.count)
+        weights = np.abs(end.signals[met.kinks]) * met.beyond
+        share = 0.5 * float(weights @ met.beyond) / max(float(weights.sum()), TINY)  # of the step: exact for one kink
+        amounts -= share * (found.slopes - end.slopes) * end.signals
+        shift = found.z - end.z
+        shift[met.kinks] -= met.own
+        shift[touched] = 0.0
+        shifted = self.heights + np.array([0.0, 1 / 9, 4 / 9, 1.0])[:, None] * shift
+        kinks = passed(self.signs, shifted)
+        longer = np.zeros(self.field.count)
+        longer[kinks] = times_beyond(self.signs, shifted, kinks, 1.0)[0]
+        longer[met.kinks] -= met.beyond
+        longer[touched] = 0.0
+        longer[self.after.kinks] = 0.0
+        amounts -= self.jump * self.signs * longer * end.signals
+        correction = h * (share * (velocity - end.velocity) + self.field.push(end, amounts))
+        if len(self.after.kinks):
+            self._off(self.field.normals(found, self.after.kinks), correction, found.z[self.after.kinks])
+        return correction
+
+    def _off(self, normals: Normals, change: Array, heights: Array) -> None:
+        """Let `change` take the heights of held kinks to zero."""
+        parts, limit = unflatten(change, self.field.shapes), np.full(len(heights), np.inf)
+        normals.combine(box_program(normals.gram(), -normals.along(parts) - heights, -limit, limit), parts)
+
+    def states(self, times: Array) -> tuple[Array, Array]:
+        if len(times) == 1 and times[0] == self.t:
+            return self.theta[None].copy(), np.array([self.energy])
+        whole, gain = self.new - self.end.theta, self._energy_gain()
+        states, energies = np.empty((len(times), self.field.size)), np.empty(len(times))
+        for row, t in enumerate(times):
+            u = (t - self.t) / self.h
+            states[row] = combined(self.theta, self.h, interpolant(u), self.velocities)
+            if u < 1.0:
+                part, late = times_beyond(self.signs, self.heights, self.met.kinks, u)
+                states[row] += self._impulse(self.h, self.met.kinks, part, late, self.met.passing)
+            states[row] = self.new if u == 1.0 else states[row]
+            energies[row] = self.energy + gain * u
+        del whole
+        return states, energies
+
+    def _energy_gain(self) -> float:
+        """The integral of |dtheta/dt|^2 over the step: by its stages, and for impulses the mean of before and after."""
+        squares = np.einsum("si,si->s", self.velocities, self.velocities)
+        impulse = self.new - self.end.theta
+        return float(self.h * FINAL @ squares + (self.end.velocity + self.new_velocity) @ impulse)
+
+    def commit(self) -> tuple[float, float]:
+        self.energy += self._energy_gain()
+        self.counts["crossings"] += len(self.met.kinks) - self.caught
+        self.counts["holds"] += self.caught
+        self.counts["releases"] += self.released
+        self.t += self.h
+        self.theta, self.velocity, self.start, self.holds = self.new, self.new_velocity, self.found, self.after
+        penalty = self.problem.l2 * self.problem.network.penalty(self.start.layers)
+        return float(np.sqrt(self.velocity @ self.velocity)), self.start.objective - penalty
+
+    def statistics(self) -> dict[str, int]:
+        return self.counts | {"gradients": round(self.field.passes)}
+
+    def events(self) -> None:
+        return None
+
+    def group_counts(self) -> None:
+        return None

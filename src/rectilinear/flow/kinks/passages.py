@@ -1,0 +1,72 @@
+"""Which kinks are passed within a step, and how long each is spent beyond: compiled, for all kinks of a network at once.
+
+Heights over a step are the cubics through their values at shares 0, 1/3, 2/3 and 1 of it.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from ...arrays import Array, Indices, Signs
+
+PIECES = 8  # of a step, in each of which at most one root is looked for
+HALVINGS = 50
+
+
+@numba.njit(cache=True, nogil=True)
+def passed(signs: Signs, heights: Array) -> Indices:
+    """Kinks with a sign whose height (4, kinks) may leave that side: those with a Bernstein coefficient on the other."""
+    found = np.empty(signs.shape[0], np.intp)
+    count = 0
+    for k in range(signs.shape[0]):
+        sign = signs[k]
+        if sign == 0:
+            continue
+        a, b, c, d = heights[0, k], heights[1, k], heights[2, k], heights[3, k]
+        first, second = (-5 * a + 18 * b - 9 * c + 2 * d) / 6, (2 * a - 9 * b + 18 * c - 5 * d) / 6
+        if sign * a < 0.0 or sign * d < 0.0 or sign * first < 0.0 or sign * second < 0.0:
+            found[count] = k
+            count += 1
+    return found[:count]
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _height(a: float, b: float, c: float, d: float, u: float) -> float:
+    """The cubic through a, b, c, d at 0, 1/3, 2/3, 1."""
+    v, w, x = u - 1 / 3, u - 2 / 3, u - 1.0
+    return -4.5 * v * w * x * a + 13.5 * u * w * x * b - 13.5 * u * v * x * c + 4.5 * u * v * w * d
+
+
+@numba.njit(cache=True, nogil=True)
+def times_beyond(signs: Signs, heights: Array, kinks: Indices, until: float) -> tuple[Array, Array]:
+    """Integrals of chi and of u chi over u in [0, until], chi = 1 while a kink's height is beyond zero, for each of `kinks`."""
+    whole, first = np.zeros(kinks.shape[0]), np.zeros(kinks.shape[0])
+    for n in range(kinks.shape[0]):
+        k = kinks[n]
+        sign = signs[k]
+        a, b, c, d = heights[0, k], heights[1, k], heights[2, k], heights[3, k]
+        before = sign * a
+        for piece in range(PIECES):
+            start, end = until * piece / PIECES, until * (piece + 1) / PIECES
+            after = sign * _height(a, b, c, d, end)
+            low, high = start, end
+            if before * after < 0.0:
+                for _ in range(HALVINGS):
+                    middle = 0.5 * (low + high)
+                    if before * _height(a, b, c, d, middle) * sign < 0.0:
+                        high = middle
+                    else:
+                        low = middle
+                if before < 0.0:
+                    low = start
+                else:
+                    low, high = high, end
+            elif before < 0.0 or after < 0.0:
+                low, high = start, end
+            else:
+                high = low
+            whole[n] += high - low
+            first[n] += 0.5 * (high * high - low * low)
+            before = after
+    return whole, first
