@@ -14,22 +14,23 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...arrays import Array, Indices, Signs
+from ...arrays import Array, Indices, Mask, Signs
 from ...problem import Problem
-from ..field.sloped import Normals, SlopedField, SlopedPass
+from ..field.sloped import SlopedField, SlopedPass
 from ..kinks.box_program import box_program
 from ..kinks.passages import passed, times_beyond
 from ..state import flatten, unflatten
 from ..steppers.dormand_prince import combined
-from ..steppers.tsitouras import ERROR, FINAL, NODES, STAGES, TABLEAU, interpolant
+from ..steppers.tsitouras import ERROR, NODES, STAGES, TABLEAU, interpolant, interpolant_slope
 
 SAFETY, SHRINK, GROW = 0.9, 0.2, 4.0
-SMOOTH_POWER, KINK_POWER = 1 / 5, 2 / 5
+SMOOTH_POWER, KINK_POWER = 1 / 5, 2 / 3
 REMAINDER = 0.3  # of the second-order correction is left as an error, measured against steps a hundred times smaller
-MOST_REFUSED = 2.0  # times the tolerance: kinks are few and heavy or many and light, so that their error is uneven
+MOST_REFUSED = 3.0  # times the tolerance: kinks are few and heavy or many and light, so that their error is uneven
+LEAST_MOTION = 0.1
+QUIET = 0.3  # times the tolerance: a correction below this leaves the field as it is
 AT_A_BOUND = 1e-9
 SMALLEST_STEP = 1e-12  # of the time reached
-MOST_RELEASES = 5  # rounds of releases at one moment
 TINY = 1e-300
 
 
@@ -148,16 +149,19 @@ class ImpulseEngine:
         lost = np.setdiff1d(before.kinks, caught)
         self.after = Holds(caught, self._carried(before, caught, h), np.zeros(len(caught)))
         self.released = len(lost)
-        velocity, found = self._settle(landed)
-        correction = self._remainder(h, met, touched, velocity, found)
-        self.new = landed + correction
-        self.new_velocity, self.found = self._settle(self.new)
+        self.new_velocity, self.found = self._settle(landed)
+        correction = self._remainder(h, met, touched, self.new_velocity, self.found)
+        self.new, self.impulse = landed + correction, impulse
+        motion = max(self._norm(self.new - self.theta, self.new), LEAST_MOTION)
+        error = REMAINDER * self._norm(correction, self.new) / motion
+        if error > QUIET * self.rtol:
+            self.new_velocity, self.found = self._settle(self.new)
         known = np.isin(self.after.kinks, before.kinks)
         old = dict(zip(before.kinks.tolist(), before.shares.tolist(), strict=True))
         began = np.array([old.get(k, 0.0) for k in self.after.kinks.tolist()])
         self.after.rates = np.where(known, (self.after.shares - began) / h, 0.0)
         self.caught = int(np.sum(~known))
-        return REMAINDER * self._norm(correction, self.new)
+        return error
 
     def _paths(self, h: float) -> Array:
         """Heights (4, kinks) along the frozen step, at shares 0, 1/3, 2/3 and 1 of it."""
@@ -209,27 +213,30 @@ class ImpulseEngine:
         return np.array([old.get(k, 0.5) for k in kinks.tolist()])
 
     def _settle(self, theta: Array) -> tuple[Array, SlopedPass]:
-        """The velocity at theta with shares that keep held kinks at zero; those whose share leaves [0, 1] are released."""
-        holds, found = self.after, self.field.new_pass()
-        for _ in range(MOST_RELEASES):
-            self.field.run(theta, found, None, holds.kinks, holds.shares)
-            if not len(holds.kinks):
-                break
-            normals = self.field.normals(found, holds.kinks)
-            velocity = found.velocity.copy()
-            whole = self.jump * found.signals[holds.kinks]
-            less, more = -holds.shares * whole, (1.0 - holds.shares) * whole
-            missing = -normals.along(unflatten(velocity, self.field.shapes))
-            amounts = box_program(normals.gram(), missing, np.minimum(less, more), np.maximum(less, more))
-            holds.shares = holds.shares + np.where(whole < 0.0, amounts / np.where(whole < 0.0, whole, 1.0), 0.0)
-            ends = (holds.shares < AT_A_BOUND) | (holds.shares > 1.0 - AT_A_BOUND) | (whole >= 0.0)
-            if not ends.any():
-                normals.combine(amounts, unflatten(velocity, self.field.shapes))
-                found.slopes[holds.kinks] = self.problem.network.alpha + self.jump * holds.shares
-                return velocity, found
-            self.released += int(ends.sum())
-            self.after = holds = Holds(holds.kinks[~ends], holds.shares[~ends], holds.rates[~ends])
-        return found.velocity, found
+        """The velocity at theta with shares that keep held kinks at zero; those whose share comes to 0 or 1 are released."""
+        found = self.field.run(theta, self.field.new_pass(), None, self.after.kinks, self.after.shares)
+        repelling = found.signals[self.after.kinks] >= 0.0
+        if repelling.any():
+            self._release(repelling)
+            self.field.run(theta, found, None, self.after.kinks, self.after.shares)
+        held, shares = self.after.kinks, self.after.shares
+        if not len(held):
+            return found.velocity, found
+        normals, velocity = self.field.normals(found, held), found.velocity.copy()
+        parts, gram, whole = unflatten(velocity, self.field.shapes), normals.gram(), self.jump * found.signals[held]
+        amounts = box_program(gram, -normals.along(parts), (1.0 - shares) * whole, -shares * whole)  # attracting: whole < 0
+        normals.combine(amounts, parts)
+        self.after.shares = shares + np.where(whole < 0.0, amounts / np.where(whole < 0.0, whole, 1.0), 0.0)
+        ends = (self.after.shares < AT_A_BOUND) | (self.after.shares > 1.0 - AT_A_BOUND)
+        self.after.shares[ends] = self.after.shares[ends].round()
+        found.slopes[held] = self.problem.network.alpha + self.jump * self.after.shares
+        self._release(ends)
+        self.normals, self.gram = normals.of(~ends), gram[np.ix_(~ends, ~ends)]
+        return velocity, found
+
+    def _release(self, ends: Mask) -> None:
+        holds, self.released = self.after, self.released + int(ends.sum())
+        self.after = Holds(holds.kinks[~ends], holds.shares[~ends], holds.rates[~ends])
 
     def _remainder(self, h: float, met: Meeting, touched: Indices, velocity: Array, found: SlopedPass) -> Array:
         """What is left to second order: the growth of the field's difference since kinks were passed, and passages shifted by others'."""
@@ -250,35 +257,38 @@ class ImpulseEngine:
         amounts -= self.jump * self.signs * longer * end.signals
         correction = h * (share * (velocity - end.velocity) + self.field.push(end, amounts))
         if len(self.after.kinks):
-            self._off(self.field.normals(found, self.after.kinks), correction, found.z[self.after.kinks])
+            self._off(correction, found.z[self.after.kinks])
         return correction
 
-    def _off(self, normals: Normals, change: Array, heights: Array) -> None:
+    def _off(self, change: Array, heights: Array) -> None:
         """Let `change` take the heights of held kinks to zero."""
         parts, limit = unflatten(change, self.field.shapes), np.full(len(heights), np.inf)
-        normals.combine(box_program(normals.gram(), -normals.along(parts) - heights, -limit, limit), parts)
+        target = -self.normals.along(parts) - heights
+        self.normals.combine(box_program(self.gram, target, -limit, limit), parts)
 
     def states(self, times: Array) -> tuple[Array, Array]:
         if len(times) == 1 and times[0] == self.t:
             return self.theta[None].copy(), np.array([self.energy])
-        whole, gain = self.new - self.end.theta, self._energy_gain()
-        states, energies = np.empty((len(times), self.field.size)), np.empty(len(times))
-        for row, t in enumerate(times):
-            u = (t - self.t) / self.h
-            states[row] = combined(self.theta, self.h, interpolant(u), self.velocities)
-            if u < 1.0:
-                part, late = times_beyond(self.signs, self.heights, self.met.kinks, u)
-                states[row] += self._impulse(self.h, self.met.kinks, part, late, self.met.passing)
-            states[row] = self.new if u == 1.0 else states[row]
-            energies[row] = self.energy + gain * u
-        del whole
-        return states, energies
+        rest = self.new - self.end.theta - self.impulse
+        shares = (times - self.t) / self.h
+        states = np.array([self._within(u, rest) if u < 1.0 else self.new for u in shares.tolist()])
+        first, last = self.h * (self.velocities[0] @ self.velocities[0]), self.h * (self.new_velocity @ self.new_velocity)
+        gain = self._energy_gain()
+        bend = (1 - shares) * (first - gain) - shares * (last - gain)  # the cubic through both ends and their slopes
+        return states, self.energy + shares * (gain + (1 - shares) * bend)
+
+    def _within(self, u: float, rest: Array) -> Array:
+        """Weights at a share u of the step: impulses as far as they have come, and the rest, which grows from zero."""
+        part, late = times_beyond(self.signs, self.heights, self.met.kinks, u)
+        impulse = self._impulse(self.h, self.met.kinks, part, late, self.met.passing)
+        return np.asarray(combined(self.theta, self.h, interpolant(u), self.velocities) + impulse + u * u * rest)
 
     def _energy_gain(self) -> float:
-        """The integral of |dtheta/dt|^2 over the step: by its stages, and for impulses the mean of before and after."""
-        squares = np.einsum("si,si->s", self.velocities, self.velocities)
+        """The integral of |dtheta/dt|^2 over the step: Simpson's rule, and for impulses the mean of before and after."""
+        middle = interpolant_slope(0.5) @ self.velocities
+        first, last = self.velocities[0] @ self.velocities[0], self.end.velocity @ self.end.velocity
         impulse = self.new - self.end.theta
-        return float(self.h * FINAL @ squares + (self.end.velocity + self.new_velocity) @ impulse)
+        return float(self.h / 6 * (first + 4 * (middle @ middle) + last) + (self.end.velocity + self.new_velocity) @ impulse)
 
     def commit(self) -> tuple[float, float]:
         self.energy += self._energy_gain()

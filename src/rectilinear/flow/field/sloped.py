@@ -10,12 +10,12 @@ so that changing the slope of one kink where z_k = 0 adds (change) c_k grad z_k,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numba
 import numpy as np
 
-from ...arrays import Array, Indices
+from ...arrays import Array, Indices, Mask
 from ...network import Weights
 from ...problem import Problem
 from ..state import unflatten
@@ -26,13 +26,15 @@ from .sample_losses import pulls
 class SlopedPass:
     """One forward and backward pass; its arrays are used again by the next one that is written to it."""
 
-    theta: Array
-    layers: Weights
     below: list[Array]  # (samples, in) of every layer
     z: Array  # (kinks,)
     slopes: Array  # (kinks,)
     signals: Array  # (kinks,)
     velocity: Array  # flat
+    views: list[tuple[Array, Array, Array]]  # z, slopes and signals (samples, neurons) of every hidden layer
+    speeds: Weights  # the velocity layer by layer
+    theta: Array = field(default_factory=lambda: np.empty(0))
+    layers: Weights = ()
     objective: float = 0.0
 
 
@@ -42,6 +44,10 @@ class Normals:
 
     back: list[Array]
     below: list[Array]
+
+    def of(self, chosen: Mask) -> Normals:
+        """Those of some of the kinks."""
+        return Normals([b[chosen] for b in self.back], [x[chosen] for x in self.below])
 
     def gram(self) -> Array:
         """Inner products (kinks, kinks)."""
@@ -86,7 +92,9 @@ class SlopedField:
     def new_pass(self) -> SlopedPass:
         below = [self._x, *(np.empty((len(self._y), width)) for width in self.widths)]
         z, slopes, signals = np.empty(self.count), np.empty(self.count), np.empty(self.count)
-        return SlopedPass(np.empty(0), (), below, z, slopes, signals, np.empty(self.size))
+        views = list(zip(*(self.by_layer(values) for values in (z, slopes, signals)), strict=True))
+        velocity = np.empty(self.size)
+        return SlopedPass(below, z, slopes, signals, velocity, views, unflatten(velocity, self.shapes))
 
     def by_layer(self, values: Array) -> list[Array]:
         """Views (samples, neurons) of a value for every kink."""
@@ -107,9 +115,8 @@ class SlopedField:
         into.theta, into.layers = theta, unflatten(theta, self.shapes)
         if slopes is not None:
             into.slopes[:] = slopes
-        parts = zip(into.layers[:-1], self.by_layer(into.z), self.by_layer(into.slopes), strict=True)
-        for depth, (layer, z, slope) in enumerate(parts):
-            np.dot(into.below[depth], layer.T, out=z)
+        for depth, (z, slope, _) in enumerate(into.views):
+            np.dot(into.below[depth], into.layers[depth].T, out=z)
             if slopes is None:
                 bend(z, self.alpha, into.below[depth + 1], slope)
             else:
@@ -130,45 +137,45 @@ class SlopedField:
         self._backward(into, pull)
         if problem.l2:
             into.objective += problem.l2 * problem.network.penalty(layers)
-            for speed, layer, moves in zip(unflatten(into.velocity, self.shapes), layers, self._moving, strict=True):
+            for speed, layer, moves in zip(into.speeds, layers, self._moving, strict=True):
                 speed -= problem.l2 * layer * moves
         return into
 
     def _backward(self, into: SlopedPass, signal: Array) -> None:
-        speeds, slopes, signals = unflatten(into.velocity, self.shapes), self.by_layer(into.slopes), self.by_layer(into.signals)
         for depth in range(len(self.shapes) - 1, -1, -1):
-            np.dot(signal.T, into.below[depth], out=speeds[depth])
+            np.dot(signal.T, into.below[depth], out=into.speeds[depth])
             if not self._moving[depth]:
-                speeds[depth][:] = 0.0
+                into.speeds[depth][:] = 0.0
             if depth:
-                np.dot(signal, into.layers[depth], out=signals[depth - 1])
-                signal = slopes[depth - 1] * signals[depth - 1]
+                _, slopes, signals = into.views[depth - 1]
+                np.dot(signal, into.layers[depth], out=signals)
+                signal = slopes * signals
         self.passes += 2 / 3
 
     def push(self, at: SlopedPass, amounts: Array) -> Array:
         """sum_k amount_k grad z_k over all kinks, flat: one backward pass."""
         out = np.zeros(self.size)
-        parts, slopes, added = unflatten(out, self.shapes), self.by_layer(at.slopes), self.by_layer(amounts)
+        parts, added = unflatten(out, self.shapes), self.by_layer(amounts)
         signal = added[-1]
         for depth in range(len(added) - 1, -1, -1):
             if self._moving[depth]:
                 np.dot(signal.T, at.below[depth], out=parts[depth])
             if depth:
                 signal = signal @ at.layers[depth]
-                signal *= slopes[depth - 1]
+                signal *= at.views[depth - 1][1]
                 signal += added[depth - 1]
         self.passes += 2 / 3
         return out
 
     def normals(self, at: SlopedPass, kinks: Indices) -> Normals:
         layer, sample, neuron = self.places(kinks)
-        slopes, back = self.by_layer(at.slopes), [np.zeros((len(kinks), width)) for width in self.widths]
+        back = [np.zeros((len(kinks), width)) for width in self.widths]
         for depth in range(len(back) - 1, -1, -1):
             here = np.flatnonzero(layer == depth)
             back[depth][here, neuron[here]] = 1.0
             if depth:
                 above = np.flatnonzero(layer >= depth)
-                back[depth - 1][above] = (back[depth][above] @ at.layers[depth]) * slopes[depth - 1][sample[above]]
+                back[depth - 1][above] = (back[depth][above] @ at.layers[depth]) * at.views[depth - 1][1][sample[above]]
         moving = [b * moves for b, moves in zip(back, self._moving[:-1], strict=True)]
         return Normals(moving, [below[sample] for below in at.below[:-1]])
 
