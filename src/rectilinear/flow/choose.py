@@ -11,20 +11,25 @@ from .engines.explicit_steps import SmoothEngine
 from .engines.followed import FollowedNeurons
 from .engines.kink_exact import KinkEngine
 from .engines.kink_exact_deep import DeepEngine
+from .engines.kink_impulses import ImpulseEngine
 from .field import Field
 from .field.deep import DEEP_BLOCK
 from .kinks.decisions import Decisions, first_start
 from .kinks.geometry import Kinks
 from .state import Start
 
-METHODS = ("kinks", "follow", "smooth")
+METHODS = ("kinks", "follow", "impulses", "smooth")
 TIGHTEST, LOOSEST = 1e-13, 1e-2
 LOCATED_RTOL = 1e-9
 FOLLOWED_RTOL = 1e-6  # where neurons are followed by themselves: less would save little
-DEEP_RTOL = 1e-5  # likewise for deeper networks
+SMOOTH_RTOL = 1e-5  # for explicit steps of three layers and more
+IMPULSE_RTOL = 1e-4  # loss curves are then right to some 1e-5, and ten times less costs three times as much
 FEW_SAMPLES = 150  # of mirrored data, up to which a kink-exact step (cubic in the samples) is cheaper than what it saves
 MOST_KINK_EXACT_WORK = 3e8  # of a run: a second or so, what following costs at a like tolerance
-FEW_PREACTIVATIONS = 1_000  # samples x hidden neurons, up to which a deep run may stop at every kink
+# Deep networks. Measured for 64 to 720 kinks (samples x hidden neurons): locating costs 6 ms per kink at any tolerance, impulses as
+# much at 1e-7 to 1e-8, whatever the size, and less in proportion to rtol^(-0.2 to -0.4) before.
+LOCATING_RTOL = 3e-7  # below, kinks are located
+FEW_KINKS = 1_000  # located by default: seconds
 
 
 def checked_rtol(problem: Problem, method: str, rtol: float | None) -> float:
@@ -41,7 +46,11 @@ def checked_rtol(problem: Problem, method: str, rtol: float | None) -> float:
 def default_rtol(problem: Problem, method: str) -> float:
     """LOCATED_RTOL where kinks are located, few or folded by symmetry, and else what costs no more than a plain solver does."""
     if problem.network.layers > 2:
-        return LOCATED_RTOL if locates_kinks(problem, method) else DEEP_RTOL
+        few = problem.data.samples * sum(problem.network.widths) <= FEW_KINKS
+        chosen = deep_method(problem, method, LOCATED_RTOL if few else IMPULSE_RTOL)
+        return {"kinks": LOCATED_RTOL, "impulses": IMPULSE_RTOL, "smooth": SMOOTH_RTOL}[chosen]
+    if method == "impulses":
+        return IMPULSE_RTOL
     if method == "smooth":
         return LOCATED_RTOL if problem.data.samples <= FEW_SAMPLES or _folds(problem) else FOLLOWED_RTOL
     return FOLLOWED_RTOL if suited(problem, method) == "follow" else LOCATED_RTOL
@@ -76,20 +85,23 @@ def _folds(problem: Problem) -> bool:
     return problem.network.alpha == 1.0 or (not problem.network.bias and not len(problem.data.mirror_pairs[1]))
 
 
+def deep_method(problem: Problem, method: str, rtol: float) -> str:
+    """The method asked for, or for three layers and more the cheaper one at this tolerance."""
+    if problem.network.alpha == 1.0:
+        return "smooth"  # there are no kinks
+    if method not in ("auto", "follow"):
+        return method
+    return "kinks" if rtol < LOCATING_RTOL else "impulses"
+
+
 def locates_kinks(problem: Problem, method: str) -> bool:
-    """Whether every kink is met by a step of the whole network: if asked for, or where there are few."""
-    network, samples = problem.network, problem.data.samples
-    if network.layers == 2:
-        return suited(problem, method) == "kinks"
-    if network.alpha == 1.0:
-        return False  # there are none
-    few = samples <= FEW_SAMPLES and samples * sum(network.widths) <= FEW_PREACTIVATIONS
-    return method == "kinks" or (method == "auto" and few)
+    """Whether every kink of a two-layer network is met by a step of the whole network: if asked for, or where there are few."""
+    return suited(problem, method) == "kinks"
 
 
 def moves_in_span(problem: Problem, method: str) -> bool:
     """Whether the run is made in coordinates of the samples' span: where neurons are told from kinks."""
-    return problem.network.layers == 2 and suited(problem, method) != "smooth"
+    return problem.network.layers == 2 and suited(problem, method) not in ("smooth", "impulses")
 
 
 def largest_product(problem: Problem, method: str) -> float:
@@ -103,8 +115,13 @@ def largest_product(problem: Problem, method: str) -> float:
 def first_engine(problem: Problem, field: Field, method: str, rtol: float, early_phase: bool, times: Array) -> Engine:
     """The engine to begin with: the early phase where it applies, which is followed by the one that the rest of the run needs."""
     if problem.network.layers > 2:
-        return DeepEngine(problem, rtol) if locates_kinks(problem, method) else SmoothEngine(problem, field, rtol)
+        chosen = deep_method(problem, method, rtol)
+        if chosen == "smooth":
+            return SmoothEngine(problem, field, rtol)
+        return DeepEngine(problem, rtol) if chosen == "kinks" else ImpulseEngine(problem, rtol)
     chosen = suited(problem, method)
+    if chosen == "impulses":
+        return ImpulseEngine(problem, rtol)
     decisions = Decisions(Kinks(problem))
     start = first_start(problem, decisions)
 

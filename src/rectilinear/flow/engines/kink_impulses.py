@@ -300,6 +300,9 @@ class ImpulseEngine:
         penalty = self.problem.l2 * self.problem.network.penalty(self.start.layers)
         return float(np.sqrt(self.velocity @ self.velocity)), self.start.objective - penalty
 
+    def successor(self) -> None:
+        return None
+
     def statistics(self) -> dict[str, int]:
         return self.counts | {"gradients": round(self.field.passes)}
 

@@ -60,10 +60,11 @@ def box_program(gram: Array, target: Array, low: Array, high: Array) -> Array:
         for k in range(m):
             if gram[k, k] <= 0.0:
                 continue
-            step = min(max(q[k] - slope[k] / gram[k, k], low[k]), high[k]) - q[k]
+            new = min(max(q[k] - slope[k] / gram[k, k], low[k]), high[k])
+            step = new - q[k]
             if abs(step) * gram[k, k] > 0.1 * largest:
                 slope += step * gram[k]
-                q[k] += step
+                q[k] = new
                 change = max(change, abs(step) * gram[k, k])
         if change <= largest:
             break
