@@ -244,9 +244,9 @@ def test_deep_events_are_drawn():
     assert "cross" in repr(run)
 
 
-def test_few_preactivations_are_followed_and_many_are_not(monkeypatch):
+def test_few_kinks_are_located_and_many_are_not():
     assert rl.simulate(sliding_problem(), [0.1]).provenance == rl.simulate(sliding_problem(), [0.1], rtol=1e-9).provenance
     many = problem_of(samples=30, widths=(40, 40), scale=0.3)
-    assert rl.simulate(many, [0.01]).provenance["method"] == "smooth"
+    assert rl.simulate(many, [0.01]).provenance["method"] == "kink impulses"
     assert rl.simulate(many, [0.01], method="kinks").provenance["method"] == "kink-exact"
     assert rl.simulate(problem_of(alpha=1.0), [0.1]).provenance["method"] == "smooth"  # there are no kinks

@@ -75,7 +75,8 @@ class ImpulseEngine:
         self.start, self.end, self.stage = (self.field.new_pass() for _ in range(3))
         self.velocities = np.empty((STAGES, self.field.size))
         self.counts = {"steps": 0, "rejected": 0, "crossings": 0, "holds": 0, "releases": 0}
-        self.velocity = self.field.run(self.theta, self.start).velocity.copy()
+        below = np.full(self.field.count, problem.network.alpha)
+        self.velocity = self.field.run(self.theta, self.start, below, self.holds.kinks, False).velocity.copy()
         self.step_size = self._first_step()
 
     def _first_step(self) -> float:
@@ -132,7 +133,7 @@ class ImpulseEngine:
             for s in range(1, STAGES):
                 at = combined(self.theta, h, TABLEAU[s], k)
                 into = self.end if s == STAGES - 1 else self.stage
-                k[s] = self.field.run(at, into, self._slopes(NODES[s] * h)).velocity
+                k[s] = self.field.run(at, into, self._slopes(NODES[s] * h), self.holds.kinks, True).velocity
             return self._norm(combined(np.zeros_like(at), h, ERROR, k), at)
 
     def _meet_kinks(self, h: float) -> float:
@@ -169,11 +170,13 @@ class ImpulseEngine:
         heights[0], heights[3] = self.start.z, self.end.z
         for row, u in ((1, 1 / 3), (2, 2 / 3)):
             at = combined(self.theta, h, interpolant(u), self.velocities)
-            heights[row] = self.field.heights(at, self._slopes(u * h))
+            heights[row] = self.field.heights(at, self._slopes(u * h), self.holds.kinks, True)
         return heights
 
     def _meeting(self, h: float, signs: Signs, heights: Array) -> Meeting:
         kinks = passed(signs, heights)
+        if len(kinks) and kinks[-1] >= self.field.starts[1]:  # above a sample that falls asleep z is zero: nothing is passed
+            kinks = kinks[self.field.heights(self.end.theta, self.end.slopes, self.holds.kinks, False)[kinks] != 0.0]
         beyond, late = times_beyond(signs, heights, kinks, 1.0)
         kinks, beyond, late = kinks[beyond > 0.0], beyond[beyond > 0.0], late[beyond > 0.0]
         change = -signs[kinks] * self.jump * self.end.signals[kinks]  # of the field along grad z, when passed
@@ -183,7 +186,8 @@ class ImpulseEngine:
         passing[holdable] = 0.0
         full = h * beyond[holdable] * change[holdable]
         whole, shares = h * self.jump * self.end.signals[self.holds.kinks], self.holds.later(0.5 * h)
-        less, more = -shares * whole, (1.0 - shares) * whole
+        ends = self.holds.later(h)  # a hold that ends on the way has nothing left to give on that side
+        less, more = np.where(ends > 0.0, -shares * whole, 0.0), np.where(ends < 1.0, (1.0 - shares) * whole, 0.0)
         low = np.concatenate([np.minimum(less, more), np.minimum(full, 0.0)])
         high = np.concatenate([np.maximum(less, more), np.maximum(full, 0.0)])
         return Meeting(kinks, beyond, late, own, passing, holdable, low, high)
@@ -201,11 +205,12 @@ class ImpulseEngine:
         if not len(touched):
             return theta, touched
         normals = self.field.normals(self.end, touched)
-        impulses = box_program(normals.gram(), -self.field.heights(theta)[touched], low, high)
+        heights = self.field.heights(theta, self.end.slopes, self.holds.kinks, False)
+        impulses = box_program(normals.gram(), -heights[touched], low, high)
         landed = theta.copy()
         normals.combine(impulses, unflatten(landed, self.field.shapes))
         margin = AT_A_BOUND * (high - low)
-        return landed, touched[(impulses > low + margin) & (impulses < high - margin)]
+        return landed, np.sort(touched[(impulses > low + margin) & (impulses < high - margin)])
 
     def _carried(self, before: Holds, kinks: Indices, h: float) -> Array:
         """Shares to begin with: those of before where kinks were held already."""
@@ -214,11 +219,11 @@ class ImpulseEngine:
 
     def _settle(self, theta: Array) -> tuple[Array, SlopedPass]:
         """The velocity at theta with shares that keep held kinks at zero; those whose share comes to 0 or 1 are released."""
-        found = self.field.run(theta, self.field.new_pass(), None, self.after.kinks, self.after.shares)
+        found = self._run_held(theta, self.field.new_pass())
         repelling = found.signals[self.after.kinks] >= 0.0
         if repelling.any():
             self._release(repelling)
-            self.field.run(theta, found, None, self.after.kinks, self.after.shares)
+            self._run_held(theta, found)
         held, shares = self.after.kinks, self.after.shares
         if not len(held):
             return found.velocity, found
@@ -233,6 +238,11 @@ class ImpulseEngine:
         self._release(ends)
         self.normals, self.gram = normals.of(~ends), gram[np.ix_(~ends, ~ends)]
         return velocity, found
+
+    def _run_held(self, theta: Array, into: SlopedPass) -> SlopedPass:
+        slopes = self.end.slopes.copy()
+        slopes[self.after.kinks] = self.problem.network.alpha + self.jump * self.after.shares
+        return self.field.run(theta, into, slopes, self.after.kinks, False)
 
     def _release(self, ends: Mask) -> None:
         holds, self.released = self.after, self.released + int(ends.sum())
@@ -249,6 +259,7 @@ class ImpulseEngine:
         shift[touched] = 0.0
         shifted = self.heights + np.array([0.0, 1 / 9, 4 / 9, 1.0])[:, None] * shift
         kinks = passed(self.signs, shifted)
+        kinks = kinks[found.z[kinks] != 0.0]
         longer = np.zeros(self.field.count)
         longer[kinks] = times_beyond(self.signs, shifted, kinks, 1.0)[0]
         longer[met.kinks] -= met.beyond

@@ -57,8 +57,7 @@ class Normals:
         """|grad z|^2 (kinks,)."""
         return np.asarray(
             sum(
-                np.einsum("ki,ki->k", b, b) * np.einsum("ki,ki->k", x, x)
-                for b, x in zip(self.back, self.below, strict=True)
+                np.einsum("ki,ki->k", b, b) * np.einsum("ki,ki->k", x, x) for b, x in zip(self.back, self.below, strict=True)
             )
         )
 
@@ -106,30 +105,32 @@ class SlopedField:
         sample, neuron = np.divmod(kinks - self.starts[layer], self.widths[layer])
         return layer, sample, neuron
 
-    def heights(self, theta: Array, slopes: Array | None = None) -> Array:
-        """z of every kink with given slopes, or with those of the weights themselves; valid until the next call."""
-        self._forward(theta, slopes, self._spare)
+    def heights(self, theta: Array, slopes: Array, held: Indices, frozen: bool) -> Array:
+        """z of every kink, as in `run`; valid until the next call."""
+        self._forward(theta, slopes, held, frozen, self._spare)
         return self._spare.z
 
-    def _forward(self, theta: Array, slopes: Array | None, into: SlopedPass) -> None:
+    def _forward(self, theta: Array, slopes: Array, held: Indices, frozen: bool, into: SlopedPass) -> None:
         into.theta, into.layers = theta, unflatten(theta, self.shapes)
-        if slopes is not None:
-            into.slopes[:] = slopes
+        into.slopes[:] = slopes
+        bounds = np.searchsorted(held, self.starts)
         for depth, (z, slope, _) in enumerate(into.views):
             np.dot(into.below[depth], into.layers[depth].T, out=z)
-            if slopes is None:
-                bend(z, self.alpha, into.below[depth + 1], slope)
-            else:
+            if frozen:
                 np.multiply(z, slope, out=into.below[depth + 1])
+            else:
+                bend(z, self.alpha, into.below[depth + 1], slope)
+            here = held[bounds[depth] : bounds[depth + 1]] - self.starts[depth]
+            into.below[depth + 1].ravel()[here] = 0.0
+        into.slopes[held] = slopes[held]
         self.passes += 1 / 3
 
-    def run(
-        self, theta: Array, into: SlopedPass, slopes: Array | None = None, held: Indices | None = None, shares: Array | None = None
-    ) -> SlopedPass:
-        """The field at theta. Without given `slopes` they are those of the weights, but for `held` kinks those of their shares."""
-        self._forward(theta, slopes, into)
-        if held is not None and shares is not None:
-            into.slopes[held] = self.alpha + (1.0 - self.alpha) * shares
+    def run(self, theta: Array, into: SlopedPass, slopes: Array, held: Indices, frozen: bool) -> SlopedPass:
+        """The field at theta with given `slopes` if `frozen`, or else with those of the weights themselves, except where z = 0.
+
+        Kinks `held` (ascending) keep their slopes and pass nothing on: their z is zero, whatever rounding has made of it.
+        """
+        self._forward(theta, slopes, held, frozen, into)
         problem, samples, layers = self.problem, len(self._y), into.layers
         pull = np.empty((samples, 1))
         into.objective = pulls(problem.loss.code, self._y, into.below[-1] @ layers[-1][0], pull[:, 0]) / samples
@@ -182,9 +183,9 @@ class SlopedField:
 
 @numba.njit(cache=True, nogil=True)
 def bend(z: Array, alpha: float, sigma: Array, slopes: Array) -> None:
-    """Write sigma(z) and sigma'(z), alpha where z <= 0."""
+    """Write sigma(z) and sigma'(z); where z = 0 the slope is left as it was, as for samples that activate nothing below."""
     for i in range(z.shape[0]):
         for j in range(z.shape[1]):
-            slope = 1.0 if z[i, j] > 0.0 else alpha
-            slopes[i, j] = slope
-            sigma[i, j] = slope * z[i, j]
+            if z[i, j] != 0.0:
+                slopes[i, j] = 1.0 if z[i, j] > 0.0 else alpha
+            sigma[i, j] = slopes[i, j] * z[i, j]
