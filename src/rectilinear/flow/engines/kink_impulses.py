@@ -107,6 +107,8 @@ class ImpulseEngine:
         self.h = h
         smooth = self._free_step(h) / self.rtol
         kinks = self._meet_kinks(h) / self.rtol if smooth <= 1.0 else 0.0
+        if smooth <= 1.0 and self._woken():
+            smooth, kinks = self._free_step(h) / self.rtol, self._meet_kinks(h) / self.rtol
         growth = GROW
         for error, power in ((smooth, SMOOTH_POWER), (kinks, KINK_POWER)):
             if not np.isfinite(error):
@@ -163,6 +165,15 @@ class ImpulseEngine:
         self.after.rates = np.where(known, (self.after.shares - began) / h, 0.0)
         self.caught = int(np.sum(~known))
         return error
+
+    def _woken(self) -> bool:
+        """Whether samples that activated nothing below have woken up; then slopes above them are what they will be."""
+        start, slopes = self.start, self.found.slopes
+        woken = np.flatnonzero((start.z == 0.0) & (self.found.z != 0.0) & (start.slopes != slopes))
+        if len(woken):
+            start.slopes[woken] = slopes[woken]
+            self.field.run(self.theta, start, start.slopes.copy(), self.holds.kinks, True)
+        return len(woken) > 0
 
     def _paths(self, h: float) -> Array:
         """Heights (4, kinks) along the frozen step, at shares 0, 1/3, 2/3 and 1 of it."""
