@@ -8,7 +8,29 @@ like any other.
 from __future__ import annotations
 
 from ..progress import ProgressBar
-from . import claims, compilation, diagnosis, explore, listings, runs, studies, sweep  # each adds its commands to `main`
+from . import (
+    claims,
+    compilation,
+    diagnosis,
+    explore,
+    listings,
+    predictions,
+    runs,
+    studies,
+    sweep,
+)  # each adds its commands to `main`
 from .group import main
 
-__all__ = ["ProgressBar", "claims", "compilation", "diagnosis", "explore", "listings", "main", "runs", "studies", "sweep"]
+__all__ = [
+    "ProgressBar",
+    "claims",
+    "compilation",
+    "diagnosis",
+    "explore",
+    "listings",
+    "main",
+    "predictions",
+    "runs",
+    "studies",
+    "sweep",
+]

@@ -25,12 +25,15 @@ CONVERGES = "converges"  # what --until says to go on until the direction does
 KEPT_POINTS = 200  # states that gradient descent keeps unless told otherwise
 EXIT_CODES = {Status.CHATTERING: 1, Status.STUCK: 1, Status.DIVERGED: 1, Status.INTERRUPTED: 130}
 
-OUTPUT_OPTIONS = (
-    click.option("--max-seconds", type=float, help="Stop after that long and keep what there is."),
+DELIVERY_OPTIONS = (
     click.option("--out", type=click.Path(path_type=Path), help="Save the run as netCDF."),
     click.option("--plot", type=click.Path(path_type=Path), help="Draw the loss curve (.png, .pdf, .svg, ...)."),
     click.option("--json", "as_json", is_flag=True, help="Print the run as JSON instead of a card."),
     click.option("--quiet", is_flag=True, help="Print neither card nor progress."),
+)
+OUTPUT_OPTIONS = (
+    click.option("--max-seconds", type=float, help="Stop after that long and keep what there is."),
+    *DELIVERY_OPTIONS,
 )
 
 
@@ -45,7 +48,7 @@ OUTPUT_OPTIONS = (
     "--rtol",
     type=float,
     default=None,
-    help="Relative tolerance; by default 1e-9 where kinks are located, 1e-6 where they are not (1e-5 for three layers and more).",
+    help="Relative tolerance; by default 1e-9 where the network stops at kinks, 1e-6 where neurons are followed.",
 )
 @click.option(
     "--method", default="auto", help="kinks (stop at every kink), follow (each neuron by itself), smooth, or auto."
@@ -63,17 +66,17 @@ def simulate_command(
     **shared: Any,
 ) -> None:
     """Follow gradient flow up to a time."""
-    horizon = _horizon(until, log10_times, points)
+    horizon = horizon_of(until, log10_times, points)
 
     def run(problem: Problem, progress: Report) -> Trajectory:
         return simulate(
             problem, **horizon, method=method, rtol=rtol, max_steps=max_steps, max_seconds=max_seconds, progress=progress
         )
 
-    _run_and_deliver(run, **shared)
+    run_and_deliver(run, **shared)
 
 
-def _horizon(until: str | None, log10_times: str | None, points: int) -> dict[str, Any]:
+def horizon_of(until: str | None, log10_times: str | None, points: int) -> dict[str, Any]:
     """The arguments of `simulate` that say how far to go."""
     if (until is None) == (log10_times is None):
         raise InputError("simulate needs --until or --log10-times, one of the two; say how far to go.")
@@ -111,10 +114,10 @@ def descend_command(
     def run(problem: Problem, progress: Report) -> Trajectory:
         return descend(problem, learning_rate, steps, every, max_seconds=max_seconds, progress=progress)
 
-    _run_and_deliver(run, **shared)
+    run_and_deliver(run, **shared)
 
 
-def _run_and_deliver(
+def run_and_deliver(
     run: Callable[[Problem, Report], Trajectory],
     out: Path | None,
     plot: Path | None,
