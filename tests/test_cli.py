@@ -75,6 +75,23 @@ def test_simulate_gives_the_numbers_of_the_library(answer):
     }
 
 
+def test_predict_gives_the_numbers_of_the_library(answer, call):
+    asked = ("predict", "--data", "xor", "--width", "8", "--scale", "1e-4", "--until", "20", "--points", "5")
+    net = rl.Network(2, (8,))
+    expected = rl.predict(rl.Problem(datasets.xor(), net, net.init(scale=1e-4, seed=0)), np.linspace(0, 20, 5))
+    assert answer(*asked)["loss"] == expected.loss.tolist()
+    assert expected.theorem in call(*asked).stdout
+    refused = call("predict", *SMALL, "--until", "2", "--theorem", "xor")
+    assert refused.exit_code == 2
+    assert "xor" in refused.stderr
+
+
+def test_predict_needs_a_time(call):
+    result = call("predict", *SMALL, "--until", "converges")
+    assert result.exit_code == 2
+    assert "--until must be a positive time, found 'converges'." in result.stderr
+
+
 def test_descend_gives_the_numbers_of_the_library(answer):
     printed = answer(*DESCEND, "--record-every", 10, "--loss", "logistic", "--l2", "0.01")
     run = rl.descend(small_problem(0.0, loss="logistic", l2=0.01), learning_rate=0.1, steps=30, record_every=10)

@@ -131,6 +131,14 @@ def test_a_run_reaches_times_of_convergence_in_few_steps():
     assert run.loss[2] <= run.loss[1] < run.loss[0]
 
 
+def test_deeper_networks_are_refused():
+    net = rl.Network(inputs=2, widths=(3, 3))
+    problem = rl.Problem(rl.datasets.xor(), net, net.init(scale=0.1, seed=0))
+    with pytest.raises(rl.InputError) as refusal:
+        rl.simulate(problem, [1.0], method="follow")
+    assert str(refusal.value) == "method='follow' is for two layers, found 3; use kinks, impulses, smooth or auto."
+
+
 # ---------------------------------------------------------------- its parts
 
 

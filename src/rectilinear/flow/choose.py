@@ -36,6 +36,10 @@ def checked_rtol(problem: Problem, method: str, rtol: float | None) -> float:
     """The tolerance asked for, or the one that suits the problem and the method."""
     if method not in METHODS and method != "auto":
         raise InputError(f"method must be auto or one of {', '.join(METHODS)}, found {method!r}.")
+    if method == "follow" and problem.network.layers > 2:
+        raise InputError(
+            f"method='follow' is for two layers, found {problem.network.layers}; use kinks, impulses, smooth or auto."
+        )
     if rtol is None:
         return default_rtol(problem, method)
     if not TIGHTEST <= rtol <= LOOSEST:
