@@ -314,3 +314,15 @@ def test_early_neurons_go_from_kink_to_kink_as_small_steps_do():
     for h in np.flatnonzero(where >= 0):
         assert abs(kinks.normals[where[h]] @ thetas[h, :-1]) < 1e-12
     assert (energies[through] > 0.0).all()  # the integral of |velocity|^2
+
+
+def test_one_neuron_is_what_some_neurons_are():
+    rng = np.random.default_rng(0)
+    net = rl.Network(inputs=2, widths=(7,))
+    kinks = Kinks(rl.Problem(rl.datasets.six_points(), net, net.init(scale=1.0, seed=0)))
+    theta = rng.standard_normal((7, 3))
+    groups = Groups(kinks, theta, np.sign(theta[:, :-1] @ kinks.normals.T).astype(np.int8), decays=False)
+    moved = np.stack([groups.carried, groups.carried + rng.standard_normal(groups.carried.shape)])
+    for h in range(7):
+        for k in range(2):
+            np.testing.assert_allclose(groups.one(h, moved)[k], groups.some(np.array([h]), moved[k])[0], atol=1e-14)

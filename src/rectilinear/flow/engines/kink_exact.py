@@ -103,6 +103,8 @@ class KinkEngine:
         if len(self.holds):
             self.watched_signs = np.concatenate([groups.patterns, self.holds.signs_a[:, None]], axis=1)
         self._guess: tuple[float, Array] | None = None
+        self._resting: bool | None = None  # known after a look at the present state
+        self.neuron_sizes = self._sizes(groups.carried)
         self.reaches = np.linalg.norm(groups.seen, axis=2)  # (groups, samples)
         resting = np.arange(len(groups.theta)) if groups.decays else np.flatnonzero(groups.of_neuron < 0)
         theta = groups.theta[resting]
@@ -115,7 +117,9 @@ class KinkEngine:
         self.pending: Pending | None = None
         self.left = t_end - self.now
         carried = self.groups.carried
-        if not len(carried) or self._at_rest():
+        if self._resting is None:
+            self._resting = not len(carried) or self._at_rest()
+        if self._resting:
             return self._nothing_moves(t_end)
         if self.step_size == 0.0:
             self.step_size = self._first_step()
@@ -123,7 +127,7 @@ class KinkEngine:
         solved = self._try(h, self._predicted(h))
         if not solved or self.error > 1.0:
             return self._shorten(h, 0.3 if not solved else CONTROL.growth(self.error))
-        if (self._sizes(carried + self.stages[-1]) < SHRINKS * self._sizes(carried)).any():
+        if (self._sizes(carried + self.stages[-1]) < SHRINKS * self.neuron_sizes).any():
             return self._shorten(h, 0.5)
         self.step_size = max(h * CONTROL.growth(self.error), self.step_size if h < self.step_size else 0.0)
         return self._meet_kinks(h)
@@ -313,7 +317,7 @@ class KinkEngine:
         if pending.group >= 0:
             return np.asarray(self.pulls @ self.holds.row(pending.group, pending.line, pending.side))
         groups, h = self.groups, pending.neuron
-        path = np.array([groups.some(np.array([h]), groups.carried + stage)[0] for stage in (0.0, *self.stages)])
+        path = groups.one(h, np.concatenate([groups.carried[None], groups.carried + self.stages]))
         if pending.line == len(self.kinks):
             return np.asarray(self.watched_signs[h, -1] * path[:, -1])
         return np.asarray(self.watched_signs[h, pending.line] * (path[:, :-1] @ self.kinks.normals[pending.line]))
@@ -386,6 +390,7 @@ class KinkEngine:
         self._guess = (self.h, self.stages) if self.h > 0 else None
         if self.pending is not None:
             self._apply(self.pending)
+        self.neuron_sizes, self._resting = self._sizes(self.groups.carried), None
         if self._separate_shrunk() or self.pending is not None:
             self._prepare()
         return float(np.sqrt(max(self.energies[-1], 0.0))), self.objective
@@ -393,7 +398,7 @@ class KinkEngine:
     def _separate_shrunk(self) -> bool:
         """Carry neurons that have become much smaller with others of their size, exactly balanced; whether there were any."""
         groups = self.groups
-        shrunk = np.flatnonzero(self._sizes(groups.carried) < SMALLER * groups.sizes)
+        shrunk = np.flatnonzero(self.neuron_sizes < SMALLER * groups.sizes)
         if shrunk.size:
             theta = self.balance.restored(shrunk, groups.some(shrunk, groups.carried), self.t)
             groups.replace(shrunk, theta, groups.patterns[shrunk])

@@ -122,6 +122,14 @@ class Groups:
         moving = np.einsum("hr,hrd->hd", self.mix[neurons], stacked[group])
         return np.where(group[:, None] >= 0, moving, self.theta[neurons])
 
+    def one(self, neuron: int, carried: Array) -> Array:
+        """One neuron (..., inputs + 1), given the carriers (..., carriers, inputs + 1)."""
+        k = self.of_neuron[neuron]
+        if k < 0:
+            return np.broadcast_to(self.theta[neuron], (*carried.shape[:-2], self.theta.shape[1]))
+        own = slice(self.first[k], self.first[k] + self.counts[k])
+        return np.asarray(self.mix[neuron, : self.counts[k]] @ carried[..., own, :])
+
     def move(self, carried: Array) -> None:
         """The carriers have moved."""
         self.carried = carried
