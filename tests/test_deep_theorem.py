@@ -333,7 +333,7 @@ def test_the_structure_attracts_only_while_the_norm_grows(side: float) -> None:
 def test_refusals_say_what_was_required_and_found() -> None:
     problem = aligned_problem(3)
     with pytest.raises(
-        rl.HypothesisError, match="deep_aligned_start is required; found: the weights leave the structure by"
+        rl.HypothesisError, match=r"deep_aligned_start is required; found: the weights are \S+ away from the structure"
     ):
         predict(problem.with_weights(problem.network.init(0.5, seed=0)), TIMES, theorem="deep_reduction")
     fixed = rl.Network(4, WIDTHS[:2], trainable=(True, False, True))

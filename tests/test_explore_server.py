@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -75,6 +76,14 @@ def received(link: ClientConnection, kind: str, number: int | None = None) -> di
 
 def ask(link: ClientConnection, number: int, state: State = QUICK, final: bool = True) -> None:
     link.send(json.dumps({"kind": "run", "id": number, "state": state.to_json(), "final": final}))
+
+
+def wait_for_work(server: Server) -> None:
+    """Until the process that computes runs is at one; what it waits for may come after the run's end."""
+    began = time.monotonic()
+    while server.workers[0]._client is None:
+        assert time.monotonic() - began < WAIT
+        time.sleep(0.01)
 
 
 # --- who is let in ---------------------------------------------------------------------------------------------------
@@ -244,7 +253,7 @@ def test_a_process_that_dies_is_replaced_and_the_page_told(server: Server) -> No
         ask(link, 1)
         received(link, "run", 1)
         ask(link, 2, SLOW)
-        received(link, "theory", 2)  # the run is under way
+        wait_for_work(server)
         os.kill(server.workers[0]._process.pid, signal.SIGKILL)
         assert "was stopped" in received(link, "error", 2)["text"]
         ask(link, 3)
@@ -256,7 +265,7 @@ def test_a_process_that_does_not_stop_is_killed(server: Server, monkeypatch: pyt
         ask(link, 1)
         received(link, "run", 1)
         ask(link, 2, SLOW)
-        received(link, "theory", 2)
+        wait_for_work(server)
         os.kill(server.workers[0]._process.pid, signal.SIGSTOP)  # deaf from here on
         monkeypatch.setattr(worker, "PATIENCE", 0.0)
         ask(link, 3)

@@ -95,6 +95,7 @@ class Record(Kept):
         if len(times):
             new = slice(len(self.times), len(self.times) + len(times))
             states, self.energies[new] = self.engine.states(times)
+            self.energies[new] += self.span.rest_energy(times)
             self.states[new] = self.span.full_states(states, times)
             self.times += times.tolist()
 

@@ -53,6 +53,11 @@ class Span:
         decay = self.given.l2 * self.given.network.trainable_layers[0]
         return w @ self.basis + np.multiply.outer(np.exp(-decay * np.asarray(t)), self.rest), a
 
+    def rest_energy(self, times: Array) -> Array:
+        """The integral of |grad L|^2 over the decay of the rest, up to each time."""
+        decay = self.given.l2 * self.given.network.trainable_layers[0]
+        return np.asarray(-0.5 * decay * (self.rest**2).sum() * np.expm1(-2.0 * decay * times))
+
     def full_states(self, states: Array, times: Array) -> Array:
         """Flat weights (t, size) of the given problem from those in the span."""
         if self.problem is self.given:

@@ -23,8 +23,8 @@ def time_to_loss(run: Trajectory, level: float) -> float:
     >>> import rectilinear as rl
     >>> net = rl.Network(inputs=2, widths=(20,))
     >>> problem = rl.Problem(rl.datasets.six_points(), net, net.init(scale=1e-3, seed=0))
-    >>> run = rl.simulate(problem, times=[0.0, 10.0, 20.0, 30.0])
-    >>> 10.0 < rl.measures.time_to_loss(run, 0.46) < 30.0, rl.measures.time_to_loss(run, 0.1)
+    >>> run = rl.simulate(problem, times=[0.0, 20.0, 40.0, 60.0])
+    >>> 20.0 < rl.measures.time_to_loss(run, 0.46) < 60.0, rl.measures.time_to_loss(run, 0.1)
     (True, inf)
     """
     below = np.flatnonzero(run.loss <= level)
