@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 from numpy.polynomial import polynomial
 
 import rectilinear as rl
+from rectilinear.flow import polynomials
 from rectilinear.flow.engines import neuron_path
 from rectilinear.flow.field.sample_lines import SampleLines
-from rectilinear.flow.steppers.legendre_curves import LegendreCurves
+from rectilinear.flow.kinks import single_neuron
+from rectilinear.flow.steppers.legendre_curves import LegendreCurves, gauss_rules
 
 WITHIN = 10  # times the tolerance: what a run may be off by
 
@@ -148,7 +150,7 @@ def test_first_fall_finds_the_first_root(seed, degree):
     c = rng.standard_normal(degree + 1) * rng.choice([0.1, 1.0, 10.0], degree + 1)
     c[0] = abs(c[0])
     work = np.zeros(degree + 1)
-    found = neuron_path.first_fall(c, 0, degree, 1.0, work)
+    found = polynomials.first_fall(c, 0, degree, 1.0, work)
     fine = polynomial.polyval(np.linspace(0.0, 1.0, 20_001), c)
     below = np.flatnonzero(fine < -1e-9)
     if below.size:
@@ -164,7 +166,7 @@ def test_the_box_problem_is_solved(seed, size):
     normals = rng.standard_normal((size, size + 1))
     normals /= np.linalg.norm(normals, axis=1)[:, None]
     gram, q, bounds, mu = normals @ normals.T, rng.standard_normal(size), rng.random(size) + 0.1, np.empty(size)
-    neuron_path.solve_box(gram, q, bounds, mu)
+    single_neuron.solve_box(gram, q, bounds, mu)
     slope = gram @ mu - q
     tolerance = 1e-7
     assert (mu >= 0.0).all()
@@ -181,13 +183,11 @@ def test_a_neuron_without_kinks_follows_the_closed_form():
     w, a = np.array([[1.0, 2.0, 0.5, 0.0]]), np.array([0.7])
     signs = np.array([[1]], dtype=np.int8)
     start = neuron_path.Start(w, a, signs, np.abs(w @ normals.T).astype(np.float32), np.ones(1))
-    step = neuron_path.KnownStep(normals, np.zeros((1, 3)), np.ones((1, 2), dtype=bool), np.array([0.5]))
+    step = single_neuron.KnownStep(normals, np.zeros((1, 3)), np.ones((1, 2), dtype=bool), np.array([0.5]))
     rules = neuron_path.Rules(4, 14, 1e-14, 1.0, 0.0, 1.0, 1.0, 0.0, True)
     end = neuron_path.End(
         np.empty((1, 4)), np.empty(1), np.empty((1, 1), np.int8), np.empty((1, 3, 4)), np.empty((1, 1, 4)), np.empty((1, 1))
     )
-    from rectilinear.flow.steppers.legendre_curves import gauss_rules
-
     status, _ = neuron_path.follow_neurons(
         np.array([0]), start, drive, step, rules, gauss_rules(), end, np.empty((64, 11)), np.zeros(1, np.intp)
     )

@@ -25,11 +25,12 @@ from ...events import Events, Kind
 from ...problem import Problem
 from ..field.sample_lines import SampleLines
 from ..kinks.decisions import Decisions
+from ..kinks.single_neuron import EVENT_FIELDS, KnownStep, free_drives
 from ..state import Start, flatten
 from ..steppers.legendre_curves import LegendreCurves, gauss_rules
 from ..threads import in_shares
 from . import neuron_path
-from .neuron_path import EVENT_FIELDS, End, KnownStep, Rules, follow_neurons, free_drives
+from .neuron_path import End, Rules, follow_neurons
 
 NEURONS_PER_CALL = 4
 ORDER = 14  # of Taylor series, at most: pieces are as long as their order allows

@@ -1,0 +1,350 @@
+"""One neuron at its kinks, within a step whose pulls are known: who is near, what is met, cross or hold, and when a hold ends.
+
+The jumps of the drive at the kinks are polynomials in tau. Held kinks count half in the drive; c = -(N N^T)^-1 N G is what of their
+jumps q is taken beyond that half, and a hold lasts while |c_l| <= |q_l|/2.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from ...arrays import Array, Indices, Mask, Signs
+from ..fast_math import FAST
+from ..polynomials import add_row, first_fall, inner, shift
+
+CROSS, HOLD, RELEASE, DEATH, ORIGIN, UNTOLD = 0, 1, 2, 3, 4, 5  # as events.Kind; the last is no event, but changes a side
+NO_EVENT, MEETS_KINK, LEAVES_BELOW, LEAVES_ABOVE, TURNS = 0, 1, 2, 3, 4
+ON_BOUND = 1e-9  # distance of a multiplier from its bound that counts as being on it
+DEPENDENT = 1e-9  # length of a unit normal off the span of others at which it lies in it
+EVENT_FIELDS = 8  # neuron, tau, line, kind, velocity below, above, multiplier, change of sign; then n.M_k
+
+
+class KnownStep(NamedTuple):
+    """What a step does to any neuron: unit normals of the kinks (lines, inputs), the jumps of the drive (lines, s + 1) there,
+    monomials in tau, which of them (lines, 2) have samples against and along the normal, and the times `saved`."""
+
+    normals: Array
+    jumps: Array
+    sided: Mask
+    saved: Array
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+def span_of_held(held: Indices, count: int, normals: Array, basis: Array) -> int:
+    """Orthonormal rows that span the held normals; held lines that depend on others are dropped. How many are left."""
+    kept = 0
+    for m in range(count):
+        line = held[m]
+        for k in range(basis.shape[1]):
+            basis[kept, k] = normals[line, k]
+        for _ in range(2):
+            for j in range(kept):
+                add_row(basis, kept, -inner(basis, kept, basis, j), basis, j)
+        length = np.sqrt(inner(basis, kept, basis, kept))
+        if length > DEPENDENT:
+            for k in range(basis.shape[1]):
+                basis[kept, k] /= length
+            held[kept] = line
+            kept += 1
+    return kept
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+def find_shares(held: Indices, count: int, normals: Array, drive: Array, gram: Array, shares: Array) -> None:
+    """c = -(N N^T)^-1 N G of the held kinks into `shares` (held, s + 1), by Cholesky."""
+    for m in range(count):
+        for i in range(shares.shape[1]):
+            shares[m, i] = -inner(normals, held[m], drive, i)
+        for j in range(m + 1):
+            total = inner(normals, held[m], normals, held[j])
+            for k in range(j):
+                total -= gram[m, k] * gram[j, k]
+            gram[m, j] = np.sqrt(max(total, DEPENDENT * DEPENDENT)) if j == m else total / gram[j, j]
+    for i in range(shares.shape[1]):
+        for m in range(count):
+            for k in range(m):
+                shares[m, i] -= gram[m, k] * shares[k, i]
+            shares[m, i] /= gram[m, m]
+        for m in range(count - 1, -1, -1):
+            for k in range(m + 1, count):
+                shares[m, i] -= gram[k, m] * shares[k, i]
+            shares[m, i] /= gram[m, m]
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def jump_from(jumps: Array, line: int, tau: float, out: Array) -> None:
+    """The jump polynomial of a line about tau."""
+    degree = jumps.shape[1] - 1
+    for i in range(degree + 1):
+        out[i] = jumps[line, i]
+    shift(out, degree, tau)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def first_release(
+    held: Indices, count: int, shares: Array, jumps: Array, polynomials: Array, tau: float, until: float, slack: float,
+    rounding: float,
+) -> tuple[float, int, int]:  # fmt: skip
+    """When the first hold ends within `until`, which, and to which side; NO_EVENT if none does."""
+    best, who, kind = until, -1, NO_EVENT
+    jump, margin, work = polynomials[0], polynomials[1], polynomials[2]
+    degree = jumps.shape[1] - 1
+    for m in range(count):
+        jump_from(jumps, held[m], tau, jump)
+        sign = 1.0 if jump[0] > 0.0 else -1.0
+        for side in (-1.0, 1.0):
+            for i in range(degree + 1):
+                margin[i] = sign * (0.5 * jump[i] - side * shares[m, i])
+            first = 0
+            if margin[0] <= rounding:
+                if margin[0] < -slack * abs(jump[0]) - rounding:
+                    return 0.0, m, LEAVES_ABOVE if side > 0 else LEAVES_BELOW
+                first = 1  # on its bound: what it does next decides
+                while first < degree and abs(margin[first]) <= rounding:
+                    first += 1
+                if abs(margin[first]) <= rounding:
+                    continue
+            u = first_fall(margin, first, degree, best, work)
+            if u < best:
+                best, who, kind = u, m, LEAVES_ABOVE if side > 0 else LEAVES_BELOW
+    return best, who, kind
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def list_near(due: Array, limit: float, near: Indices) -> int:
+    """The kinks that are due before the angle `limit`."""
+    count = 0
+    for line in range(due.shape[0]):
+        near[count] = line
+        count += 1 if due[line] <= limit else 0
+    return count
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def angle_turned(sizes: Array, order: int, u: float) -> float:
+    """A bound of the angle that w turns within u."""
+    across, length, power = 0.0, 1.0, u
+    for j in range(1, order + 1):
+        across += sizes[1, j] * power
+        length -= sizes[2, j] * power
+        power *= u
+    return across / length if length > 0.1 else 1e300
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+def first_meeting(
+    w: Array, normals: Array, signs: Signs, due: Array, near: Indices, sizes: Array, polynomials: Array,
+    count: int, order: int, turned: float, until: float, length: float, on_kink: float, slow: float, fresh: int, released: float,
+) -> tuple[float, int]:  # fmt: skip
+    """When and where w first reaches one of the `count` near kinks from its side within `until`; -1 if it reaches none.
+
+    Kinks looked at get a new due angle.
+    """
+    z, work = polynomials[1], polynomials[2]
+    reach = turned + angle_turned(sizes, order, until)
+    best, where = until, -1
+    rest, power = 0.0, until * until * until
+    for j in range(3, order + 1):
+        rest += sizes[0, j] * power
+        power *= until
+    for n in range(count):
+        line = near[n]
+        if due[line] > reach:
+            continue
+        side = signs[line]
+        if side == 0:
+            continue
+        height = side * inner(normals, line, w, 0)
+        due[line] = turned + max(height, 0.0) / length
+        if due[line] > reach:
+            continue
+        slope, bend = side * inner(normals, line, w, 1), side * inner(normals, line, w, 2)
+        if height > max(0.0, -slope) * best + max(0.0, -bend) * best * best + rest:
+            continue
+        z[0], z[1], z[2] = height, slope, bend
+        for j in range(3, order + 1):
+            z[j] = side * inner(normals, line, w, j)
+        first = 0
+        if height < on_kink:
+            first = 1
+            if abs(slope) <= (slow + released if line == fresh else slow):
+                first = 2  # it starts from rest
+                if abs(bend) <= slow:
+                    continue
+        u = first_fall(z, first, order, best, work)
+        if u < best or (where < 0 and u <= best):
+            best, where = u, line
+    return best, where
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+def turn_to(
+    drive: Array, moments: Array, signs: Signs, jump: Array, normals: Array, line: int, side: int, row: Array
+) -> None:  # fmt: skip
+    """Give a line its new side (0: held): the drive follows by its `jump`, and the event's `row` gets n.M_k for the outputs' moments."""
+    change = 0.5 * (side - signs[line])
+    for i in range(drive.shape[0]):
+        add_row(drive, i, change * jump[i], normals, line)
+        row[EVENT_FIELDS + i] = inner(normals, line, moments, i)
+    signs[line] = side
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def note(row: Array, tau: float, line: int, kind: int, below: float, above: float, multiplier: float, change: float) -> int:
+    """Write an event; one more event."""
+    row[1], row[2], row[3], row[4], row[5], row[6], row[7] = tau, line, kind, below, above, multiplier, change
+    return 1
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def solve_box(gram: Array, q: Array, bounds: Array, mu: Array) -> None:
+    """min mu.gram.mu/2 - q.mu over 0 <= mu <= bounds (0 where a bound is not positive): sweeps over the coordinates."""
+    count = q.shape[0]
+    for k in range(count):
+        mu[k] = 0.0
+    for _ in range(20_000):
+        moved = 0.0
+        for k in range(count):
+            if bounds[k] > 0.0:
+                rest = q[k]
+                for j in range(count):
+                    rest -= gram[k, j] * mu[j]
+                new = min(max(mu[k] + rest / gram[k, k], 0.0), bounds[k])
+                moved = max(moved, abs(new - mu[k]) / bounds[k])
+                mu[k] = new
+        if moved < 1e-15:
+            break
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def settle(
+    step: KnownStep, drive: Array, moments: Array, signs: Signs, held: Indices, polynomials: Array, events: Array,
+    count: int, lean: float, arrived: int, came_from: int, tau: float, event: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Settle `count` held kinks together (one may have `arrived` just now); how many stay held, and the number of events.
+
+    With the kinks counted below, v_l the velocities along their normals for a unit outgoing weight (of sign `lean`) and
+    b_l = -lean q_l, velocities are v - Gram mu with 0 <= mu_l <= b_l: mu_l = 0 below, b_l above, v_l = 0 in between.
+    """
+    normals, degree = step.normals, step.jumps.shape[1] - 1
+    gram, speeds, bounds, mu = np.empty((count, count)), np.empty(count), np.empty(count), np.empty(count)
+    for m in range(count):
+        jump_from(step.jumps, held[m], tau, polynomials[0])
+        bounds[m] = -lean * polynomials[0, 0]
+        for j in range(count):
+            gram[m, j] = inner(normals, held[m], normals, held[j])
+    for m in range(count):
+        speeds[m] = lean * inner(normals, held[m], drive, 0)
+        for j in range(count):
+            speeds[m] += 0.5 * gram[m, j] * bounds[j]
+    solve_box(gram, speeds, bounds, mu)
+    kept = 0
+    for m in range(count):
+        line, after = held[m], speeds[m]
+        for j in range(count):
+            after -= gram[m, j] * mu[j]
+        share = mu[m] / bounds[m] if bounds[m] > 0.0 else np.nan
+        if bounds[m] > 0.0 and ON_BOUND < share < 1.0 - ON_BOUND:
+            held[kept] = line
+            kept += 1
+            if line == arrived:
+                for i in range(degree + 1):
+                    events[event, EVENT_FIELDS + i] = inner(normals, line, moments, i)
+                event += note(events[event], tau, line, HOLD, after + mu[m], after + mu[m] - bounds[m], share, -came_from)
+            continue
+        side = 1 if (share >= 0.5 if bounds[m] > 0.0 else after - 0.5 * bounds[m] > 0.0) else -1
+        jump_from(step.jumps, line, tau, polynomials[0])
+        turn_to(drive, moments, signs, polynomials[0], normals, line, side, events[event])
+        if line != arrived:
+            event += note(events[event], tau, line, RELEASE, 0.0, 0.0, np.nan, side)
+        elif side != came_from:
+            event += note(
+                events[event], tau, line, CROSS, after + mu[m], after + mu[m] - bounds[m], np.nan, side - came_from
+            )
+    return kept, event
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def meet(
+    step: KnownStep, drive: Array, moments: Array, signs: Signs, held: Indices, basis: Array, polynomials: Array, events: Array,
+    count: int, lean: float, line: int, tau: float, slow: float, event: int,
+) -> tuple[int, int]:  # fmt: skip
+    """A free kink is reached: cross it, or hold it and settle it with the other holds; how many are held, and events."""
+    came_from, jump = signs[line], polynomials[0]
+    jump_from(step.jumps, line, tau, jump)
+    here, push = lean * inner(step.normals, line, drive, 0), lean * jump[0]
+    repels = push >= 0.0
+    for m in range(count):  # what the other holds leave of it
+        part = inner(step.normals, line, basis, m)
+        here -= lean * part * inner(basis, m, drive, 0)
+        push -= lean * jump[0] * part * part
+    below = here if came_from < 0 else here - push
+    beyond = below if came_from > 0 else below + push
+    if repels or (count == 0 and came_from * beyond <= slow):
+        above = below + push
+        turn_to(drive, moments, signs, jump, step.normals, line, -came_from, events[event])
+        event += note(events[event], tau, line, CROSS, below, above, np.nan, -2.0 * came_from)
+        if count == 0:
+            return 0, event
+        return settle(step, drive, moments, signs, held, polynomials, events, count, lean, -1, 0, tau, event)
+    turn_to(drive, moments, signs, jump, step.normals, line, 0, events[event])
+    held[count] = line
+    if count == 0:
+        share = min(max(-below / push, 0.0), 1.0)
+        event += note(events[event], tau, line, HOLD, below, below + push, share, -came_from)
+        return 1, event
+    return settle(step, drive, moments, signs, held, polynomials, events, count + 1, lean, line, came_from, tau, event)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def pass_origin(
+    step: KnownStep, w: Array, drive: Array, moments: Array, signs: Signs, polynomials: Array, events: Array,
+    along: Array, far: float, tau: float, event: int,
+) -> int:  # fmt: skip
+    """At w = 0 all kinks are met at once: go on by `far` in the direction `along`, or stay if that is 0; the number of events."""
+    event += note(events[event], tau, -1, ORIGIN if far != 0.0 else DEATH, 0.0, 0.0, np.nan, 0.0)
+    for k in range(w.shape[1]):
+        w[0, k] = far * along[k]
+    for line in range(signs.shape[0]):
+        if signs[line] != 0:
+            side = 0
+            if far != 0.0:
+                side = 1 if inner(step.normals, line, w, 0) > 0.0 else -1
+            change = side - signs[line]
+            if change != 0:
+                jump_from(step.jumps, line, tau, polynomials[0])
+                turn_to(drive, moments, signs, polynomials[0], step.normals, line, side, events[event])
+                event += note(events[event], tau, line, UNTOLD, 0.0, 0.0, np.nan, change)
+    return event
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def awake(signs: Signs, sided: Mask) -> bool:
+    """Whether some sample activates a neuron of this pattern."""
+    for line in range(signs.shape[0]):
+        side = signs[line]
+        if side == 0 or sided[line, 1 if side > 0 else 0]:
+            return True
+    return False
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+def free_drives(signs: Signs, normals: Array, drives: Array) -> None:
+    """Take from the drives (h, k, inputs), in place, what pushes neurons against kinks that hold them."""
+    inputs = normals.shape[1]
+    held, basis = np.zeros(inputs + 2, np.intp), np.zeros((inputs + 2, inputs))
+    for h in range(signs.shape[0]):
+        count = 0
+        for line in range(signs.shape[1]):
+            if signs[h, line] == 0 and count <= inputs:
+                held[count] = line
+                count += 1
+        if count > inputs:
+            drives[h] = 0.0
+            continue
+        for m in range(span_of_held(held, count, normals, basis)):
+            for i in range(drives.shape[1]):
+                add_row(drives[h], i, -inner(basis, m, drives[h], i), basis, m)
