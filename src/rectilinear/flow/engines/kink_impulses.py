@@ -25,7 +25,7 @@ from ..steppers.tsitouras import ERROR, NODES, STAGES, TABLEAU, interpolant, int
 
 SAFETY, SHRINK, GROW = 0.9, 0.2, 4.0
 SMOOTH_POWER, KINK_POWER = 1 / 5, 2 / 3
-REMAINDER = 0.3  # of the second-order correction is left as an error, measured against steps a hundred times smaller
+REMAINDER = 0.3  # of the second-order correction is left as an error, measured against 32 steps in its place
 MOST_REFUSED = 3.0  # times the tolerance: kinks are few and heavy or many and light, so that their error is uneven
 LEAST_MOTION = 0.1
 QUIET = 0.3  # times the tolerance: a correction below this leaves the field as it is
