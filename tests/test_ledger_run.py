@@ -61,10 +61,12 @@ def test_the_readme_shows_the_figure_of_the_run(out):
 
 
 PROBE = """<script>addEventListener('load', () => {
-  const links = [...document.querySelectorAll('a')].map(a => a.getAttribute('href'));
+  const all = [...document.querySelectorAll('a')].map(a => a.getAttribute('href'));
+  const papers = all.filter(l => l.startsWith('https://arxiv.org/') || l.startsWith('https://openreview.net/'));
+  const links = all.filter(l => !papers.includes(l));
   const told = {
     images: document.images.length, broken: [...document.images].filter(i => !i.naturalWidth).length,
-    links: links.length, dead: links.filter(l => !l.startsWith('#') || !document.getElementById(l.slice(1))),
+    papers: new Set(papers).size, links: links.length, dead: links.filter(l => !l.startsWith('#') || !document.getElementById(l.slice(1))),
     wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
   };
   document.title = 'probe ' + JSON.stringify(told) + ' end';
@@ -81,5 +83,5 @@ def test_a_browser_shows_the_page_whole(out, rows, tmp_path, width):
     shown = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     told = json.loads(re.search(r"<title>probe (.*) end</title>", shown.stdout).group(1))
     pictures = sum(len(row["captions"]) for row in rows)
-    assert told == {"images": pictures, "broken": 0, "links": len(rows) + pictures, "dead": [], "wide": 0}
+    assert told == {"images": pictures, "broken": 0, "papers": 3, "links": len(rows) + pictures, "dead": [], "wide": 0}
     assert "CONSOLE" not in shown.stderr

@@ -30,7 +30,7 @@ from ..state import Start, flatten
 from ..steppers.legendre_curves import LegendreCurves, gauss_rules
 from ..threads import in_shares
 from . import neuron_path
-from .neuron_path import End, Rules, follow_neurons
+from .neuron_path import AT_ORIGIN, End, Rules, follow_neurons
 
 NEURONS_PER_CALL = 4
 ORDER = 14  # of Taylor series, at most: pieces are as long as their order allows
@@ -48,6 +48,8 @@ REFUSED = 1.5  # errors over the tolerance
 FIRST_TURN = 0.1  # the same as below for the first step
 STRONGEST_TURN = 3.0  # step times the strongest drive: neurons grow by less than its exponential
 DEFECT_SHARE = 0.3  # how much of the pulls' defect at the end acts over the step
+MOST_WAYS_OUT = 500  # directions in which a neuron at w = 0 is tried
+WAKES = 1e-9  # of the largest potential that the pulls can make: less is rounding
 SHORTEST = 1e-13  # steps over the time reached
 
 
@@ -155,6 +157,7 @@ class FollowedNeurons:
         self.t += step.h
         self.w, self.a, self.signs = end.w, end.a, end.signs
         h, self.heights, self.f, self.pulls = self.next.h, self.next.heights, self.next.f, self.next.pulls
+        self._wake()
         self.gaps *= step.h / h
         strongest = self._measure_drive()
         self.h = min(h, STRONGEST_TURN / max(strongest, 1e-300))
@@ -394,6 +397,29 @@ class FollowedNeurons:
             grown = first * ((w**2).sum(axis=(1, 2)) - (self.w**2).sum()) + second * ((a**2).sum(axis=1) - (self.a**2).sum())
             found -= 0.5 * self.problem.l2 * grown
         return np.asarray(found)
+
+    def _wake(self) -> None:
+        """Let neurons at w = 0 leave it, where some direction drives them away.
+
+        There dw/dt = sign(a) grad Phi with Phi(w) = (1/P) sum_i r_i sigma(w.x_i), homogeneous in w: the neuron rests where
+        sign(a) Phi <= 0 in all directions. Those of the samples are tried, and of these the steepest is taken.
+        """
+        asleep = np.flatnonzero((self.signs == 0).all(axis=1) & (self.a != 0.0))
+        if not asleep.size or not self.problem.network.trainable_layers[0]:
+            return
+        tried = self.lines.normals[:: max(1, len(self.lines) // MOST_WAYS_OUT)]
+        tried = np.concatenate([tried, -tried])
+        potential = np.array([self.pulls @ self.lines.outputs(way[None], np.ones(1)) for way in tried]) / self.lines.samples
+        rounding = WAKES * float(np.abs(self.pulls) @ self.lines.reaches) / self.lines.samples
+        for sign in (1.0, -1.0):
+            best = int(np.argmax(sign * potential))
+            waking = asleep[np.sign(self.a[asleep]) == sign]
+            if waking.size and sign * potential[best] > rounding:
+                self.w[waking] = AT_ORIGIN * np.abs(self.a[waking])[:, None] * tried[best]
+                heights = self.lines.normals @ tried[best]
+                self.signs[waking] = np.where(heights > 0.0, 1, -1)
+                self.heights[waking] = np.abs(heights)
+                self.log.append(np.array([[h, self.t, -1, Kind.ORIGIN, 0.0, 0.0, np.nan] for h in waking]))
 
     def _keep_events(self, step: Swept) -> None:
         rows = np.concatenate(step.happened)[:, :7]
