@@ -235,3 +235,30 @@ def test_curves_project_integrate_and_multiply_polynomials(degree):
         polynomial.polyval(0.3, polynomial.polyint(lower @ curves.monomials)),
         atol=1e-12,
     )
+
+
+@pytest.mark.parametrize("seed", [15, 36, 94])
+def test_neurons_that_pass_the_origin_leave_it_as_the_kink_exact_method_says(seed):
+    rng = np.random.default_rng(seed)
+    samples = int(rng.integers(4, 12))
+    data, net = (
+        rl.Dataset(rng.standard_normal((samples, 2)), rng.standard_normal(samples)),
+        rl.Network(inputs=2, widths=(6,)),
+    )
+    problem = rl.Problem(data, net, net.init(scale=0.5, seed=seed))
+    exact, run = (rl.simulate(problem, [0.0, 20.0, 60.0], method=method, rtol=1e-7) for method in ("kinks", "follow"))
+    assert run.events.count(rl.Kind.ORIGIN) == exact.events.count(rl.Kind.ORIGIN) == 1
+    assert apart(run, exact) < WITHIN * 1e-7
+
+
+def test_neurons_pushed_back_to_the_origin_rest_there_and_wake_when_driven_away():
+    rng = np.random.default_rng(83)
+    samples = int(rng.integers(4, 12))
+    data, net = (
+        rl.Dataset(rng.standard_normal((samples, 2)), rng.standard_normal(samples)),
+        rl.Network(inputs=2, widths=(6,)),
+    )
+    problem = rl.Problem(data, net, net.init(scale=0.5, seed=83))
+    exact, run = (rl.simulate(problem, [0.0, 20.0, 60.0], method=method, rtol=1e-7) for method in ("kinks", "follow"))
+    assert run.events.count(rl.Kind.DEATH) == exact.events.count(rl.Kind.DEATH) == 1
+    assert apart(run, exact) < 1e-3  # when it wakes is located to a hundredth of a step

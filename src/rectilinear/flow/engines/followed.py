@@ -15,14 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays import Array, Mask
+from ...arrays import Array, Indices, Mask, Signs
 from ...errors import FlowError
 from ...events import Events, Kind
 from ...problem import Problem
+from ..collocation import earliest
 from ..field.sample_lines import SampleLines
 from ..kinks.decisions import Decisions
 from ..kinks.single_neuron import EVENT_FIELDS, KnownStep, free_drives
@@ -50,6 +52,8 @@ STRONGEST_TURN = 3.0  # step times the strongest drive: neurons grow by less tha
 DEFECT_SHARE = 0.3  # how much of the pulls' defect at the end acts over the step
 MOST_WAYS_OUT = 500  # directions in which a neuron at w = 0 is tried
 WAKES = 1e-9  # of the largest potential that the pulls can make: less is rounding
+WAKING = 1e-4  # share of a step within which a neuron's waking is located
+LANDED = 1e-2  # shares of a step at its ends within which waking need not be landed on
 SHORTEST = 1e-13  # steps over the time reached
 
 
@@ -121,6 +125,10 @@ class FollowedNeurons:
             self.h = 0.5 * h
             if self.h < SHORTEST * max(self.t, self.times[-1]):
                 raise FlowError(f"no step could be made at t = {self.t:g}; loosen rtol, or use method='kinks'.")
+            return False
+        waking = self._first_waking(step)
+        if LANDED < waking < 1.0 - LANDED:
+            self.h = (waking + 0.5 * LANDED) * h
             return False
         heights = np.empty_like(self.heights)
         f = self.lines.outputs(step.end.w, step.end.a, heights)
@@ -398,28 +406,56 @@ class FollowedNeurons:
             found -= 0.5 * self.problem.l2 * grown
         return np.asarray(found)
 
-    def _wake(self) -> None:
-        """Let neurons at w = 0 leave it, where some direction drives them away.
-
-        There dw/dt = sign(a) grad Phi with Phi(w) = (1/P) sum_i r_i sigma(w.x_i), homogeneous in w: the neuron rests where
-        sign(a) Phi <= 0 in all directions. Those of the samples are tried, and of these the steepest is taken.
-        """
-        asleep = np.flatnonzero((self.signs == 0).all(axis=1) & (self.a != 0.0))
-        if not asleep.size or not self.problem.network.trainable_layers[0]:
-            return
+    @cached_property
+    def _ways_out(self) -> tuple[Array, Array]:
+        """Directions in which neurons at w = 0 are tried, (ways, inputs), and what a unit neuron of each puts out, (samples, ways)."""
         tried = self.lines.normals[:: max(1, len(self.lines) // MOST_WAYS_OUT)]
         tried = np.concatenate([tried, -tried])
-        potential = np.array([self.pulls @ self.lines.outputs(way[None], np.ones(1)) for way in tried]) / self.lines.samples
-        rounding = WAKES * float(np.abs(self.pulls) @ self.lines.reaches) / self.lines.samples
-        for sign in (1.0, -1.0):
-            best = int(np.argmax(sign * potential))
+        return tried, np.stack([self.lines.outputs(way[None], np.ones(1)) for way in tried], axis=1)
+
+    def _ways_driven(self, pulls: Array) -> dict[float, int]:
+        """For either sign of a the direction that drives a neuron at w = 0 away the most, where there is one.
+
+        There dw/dt = a grad Phi with Phi(w) = (1/P) sum_i r_i sigma(w.x_i), homogeneous in w: the neuron rests while a Phi <= 0 in all
+        directions.
+        """
+        potential = pulls @ self._ways_out[1]
+        rounding = WAKES * float(np.abs(pulls) @ self.lines.reaches)
+        best = {sign: int(np.argmax(sign * potential)) for sign in (1.0, -1.0)}
+        return {sign: way for sign, way in best.items() if sign * potential[way] > rounding}
+
+    def _asleep(self, signs: Signs, a: Array) -> Indices:
+        """Neurons held at w = 0."""
+        trains = self.problem.network.trainable_layers[0]
+        return np.flatnonzero((signs == 0).all(axis=1) & (a != 0.0)) if trains else np.empty(0, dtype=np.intp)
+
+    def _first_waking(self, step: Swept) -> float:
+        """The share of the step after which a neuron that sleeps through it would wake; inf if none does."""
+        asleep = self._asleep(self.signs, self.a)
+        asleep = asleep[(step.end.signs[asleep] == 0).all(axis=1)]
+        kinds = set(np.sign(self.a[asleep]).tolist())
+
+        def wakes(tau: float) -> bool:
+            pulls = step.pulls @ self.curves.at(np.array([tau]))[:, 0]
+            return not kinds.isdisjoint(self._ways_driven(pulls))
+
+        if not kinds or not wakes(1.0):
+            return np.inf
+        return earliest(wakes, WAKING)
+
+    def _wake(self) -> None:
+        """Let neurons at w = 0 leave it, where some direction drives them away."""
+        asleep = self._asleep(self.signs, self.a)
+        if not asleep.size:
+            return
+        for sign, way in self._ways_driven(self.pulls).items():
+            direction = self._ways_out[0][way]
             waking = asleep[np.sign(self.a[asleep]) == sign]
-            if waking.size and sign * potential[best] > rounding:
-                self.w[waking] = AT_ORIGIN * np.abs(self.a[waking])[:, None] * tried[best]
-                heights = self.lines.normals @ tried[best]
-                self.signs[waking] = np.where(heights > 0.0, 1, -1)
-                self.heights[waking] = np.abs(heights)
-                self.log.append(np.array([[h, self.t, -1, Kind.ORIGIN, 0.0, 0.0, np.nan] for h in waking]))
+            heights = self.lines.normals @ direction
+            self.w[waking] = AT_ORIGIN * np.abs(self.a[waking])[:, None] * direction
+            self.signs[waking] = np.where(heights > 0.0, 1, -1)
+            self.heights[waking] = np.abs(heights)
+            self.log.append(np.array([[h, self.t, -1, Kind.ORIGIN, 0.0, 0.0, np.nan] for h in waking]).reshape(-1, 7))
 
     def _keep_events(self, step: Swept) -> None:
         rows = np.concatenate(step.happened)[:, :7]

@@ -60,7 +60,7 @@ RETURNS = 2  # passages of the origin in a row without leaving it, after which t
 NO_SPEED = 1e-12  # drive along a normal, over the largest possible drive, that is zero up to rounding
 WANTED = 2.0  # times the usual distance of events, that a piece may reach
 WIDEST = 0.7  # angle that a piece may turn
-SOON = 1e-5  # of a step: time between passages of the origin that did not leave it
+LEFT = 1e-6  # |w| over the neuron's size that it must reach between two passages of the origin to have left it
 LOOK_AHEAD = 4.0  # pieces for which the list of near kinks is made
 
 
@@ -215,7 +215,7 @@ def follow_neurons(
                 held[holding] = line
                 holding += 1
         square = inner(w, 0, w, 0) + a[0] * a[0]
-        tau, turned, limit, gap, slack, passed = 0.0, 0.0, -1.0, start.gaps[h], rules.slack, -1.0
+        tau, turned, limit, gap, slack, left_by = 0.0, 0.0, -1.0, start.gaps[h], rules.slack, np.inf
         listed, done, fresh, returns, left = 0, 0, -1, 0, MOST_PIECES
         asleep = (holding > inputs) or (not rules.leaky and not awake(signs, step.sided))
         if not asleep:
@@ -227,6 +227,7 @@ def follow_neurons(
             left -= 1
             length = np.sqrt(inner(w, 0, w, 0)) + 1e-300
             size = np.sqrt(length * length + a[0] * a[0])
+            left_by = max(left_by, length / size)
             if left == 0 or not size * size <= MOST_GROWTH * square or event > room:
                 return TOO_MANY_PIECES if left == 0 else NO_ROOM if event > room else GREW, pieces
             for i in range(degree + 1):
@@ -284,8 +285,8 @@ def follow_neurons(
                 tau += until
             lean = 1.0 if a[0] > 0.0 or (a[0] == 0.0 and a[1] >= 0.0) else -1.0
             if rules.inputs > 1 and np.sqrt(inner(w, 0, w, 0)) <= AT_ORIGIN * size:
-                returns = returns + 1 if passed >= 0.0 and tau - passed < SOON else 0
-                passed, asleep = tau, returns >= RETURNS or holding >= rules.inputs
+                returns = returns + 1 if left_by < LEFT else 0
+                left_by, asleep = 0.0, returns >= RETURNS or holding >= rules.inputs
                 speed = np.sqrt(inner(moving, 0, moving, 0)) + 1e-300
                 far = 0.0 if asleep else 2.0 * AT_ORIGIN * size / speed * lean
                 event = pass_origin(step, w, drive, moments, signs, polynomials, events, moving[0], far, tau, event)
