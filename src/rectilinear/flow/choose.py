@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..arrays import Array
 from ..errors import InputError
 from ..problem import Problem
@@ -25,6 +27,7 @@ FOLLOWED_RTOL = 1e-6  # where neurons are followed by themselves: less would sav
 SMOOTH_RTOL = 1e-5  # for explicit steps of three layers and more
 IMPULSE_RTOL = 1e-4  # loss curves are then right to some 1e-5, and ten times less costs three times as much
 FEW_SAMPLES = 150  # of mirrored data, up to which a kink-exact step (cubic in the samples) is cheaper than what it saves
+SMALLEST_FOLLOWED = 1e-100  # weights
 MOST_KINK_EXACT_WORK = 3e8  # of a run: a second or so, what following costs at a like tolerance
 # Deep networks. Measured for 64 to 720 kinks (samples x hidden neurons): locating costs 6 ms per kink at any tolerance, impulses as
 # much at 1e-7 to 1e-8, whatever the size, and less in proportion to rtol^(-0.2 to -0.4) before.
@@ -136,7 +139,9 @@ def first_engine(problem: Problem, field: Field, method: str, rtol: float, early
             return KinkEngine(problem, rtol, decisions, start)
         return SmoothEngine(problem, field, rtol, decisions, start)
 
-    if early_phase and EarlyPhase.applies(problem):
+    # followed neurons make the early phase in a few sweeps themselves, as long as their squares are numbers
+    closed_form = chosen != "follow" or max(float(np.abs(layer).max()) for layer in problem.weights) < SMALLEST_FOLLOWED
+    if early_phase and closed_form and EarlyPhase.applies(problem):
         early = EarlyPhase(problem, decisions, start, rtol, main_engine)
         if not early.over:
             return early
