@@ -28,6 +28,7 @@ from ..collocation import earliest
 from ..field.sample_lines import SampleLines
 from ..kinks.decisions import Decisions
 from ..kinks.single_neuron import EVENT_FIELDS, KnownStep, free_drives
+from ..kinks.ways_out import WaysOut
 from ..state import Start, flatten
 from ..steppers.legendre_curves import LegendreCurves, gauss_rules
 from ..threads import in_shares
@@ -50,8 +51,6 @@ REFUSED = 1.5  # errors over the tolerance
 FIRST_TURN = 0.1  # the same as below for the first step
 STRONGEST_TURN = 3.0  # step times the strongest drive: neurons grow by less than its exponential
 DEFECT_SHARE = 0.3  # how much of the pulls' defect at the end acts over the step
-MOST_WAYS_OUT = 500  # directions in which a neuron at w = 0 is tried
-WAKES = 1e-9  # of the largest potential that the pulls can make: less is rounding
 WAKING = 1e-4  # share of a step within which a neuron's waking is located
 LANDED = 1e-2  # shares of a step at its ends within which waking need not be landed on
 SHORTEST = 1e-13  # steps over the time reached
@@ -407,22 +406,8 @@ class FollowedNeurons:
         return np.asarray(found)
 
     @cached_property
-    def _ways_out(self) -> tuple[Array, Array]:
-        """Directions in which neurons at w = 0 are tried, (ways, inputs), and what a unit neuron of each puts out, (samples, ways)."""
-        tried = self.lines.normals[:: max(1, len(self.lines) // MOST_WAYS_OUT)]
-        tried = np.concatenate([tried, -tried])
-        return tried, np.stack([self.lines.outputs(way[None], np.ones(1)) for way in tried], axis=1)
-
-    def _ways_driven(self, pulls: Array) -> dict[float, int]:
-        """For either sign of a the direction that drives a neuron at w = 0 away the most, where there is one.
-
-        There dw/dt = a grad Phi with Phi(w) = (1/P) sum_i r_i sigma(w.x_i), homogeneous in w: the neuron rests while a Phi <= 0 in all
-        directions.
-        """
-        potential = pulls @ self._ways_out[1]
-        rounding = WAKES * float(np.abs(pulls) @ self.lines.reaches)
-        best = {sign: int(np.argmax(sign * potential)) for sign in (1.0, -1.0)}
-        return {sign: way for sign, way in best.items() if sign * potential[way] > rounding}
+    def ways_out(self) -> WaysOut:
+        return WaysOut(self.lines)
 
     def _asleep(self, signs: Signs, a: Array) -> Indices:
         """Neurons held at w = 0."""
@@ -437,7 +422,7 @@ class FollowedNeurons:
 
         def wakes(tau: float) -> bool:
             pulls = step.pulls @ self.curves.at(np.array([tau]))[:, 0]
-            return not kinds.isdisjoint(self._ways_driven(pulls))
+            return not kinds.isdisjoint(self.ways_out.driven(pulls))
 
         if not kinds or not wakes(1.0):
             return np.inf
@@ -448,8 +433,8 @@ class FollowedNeurons:
         asleep = self._asleep(self.signs, self.a)
         if not asleep.size:
             return
-        for sign, way in self._ways_driven(self.pulls).items():
-            direction = self._ways_out[0][way]
+        for sign, way in self.ways_out.driven(self.pulls).items():
+            direction = self.ways_out.directions[way]
             waking = asleep[np.sign(self.a[asleep]) == sign]
             heights = self.lines.normals @ direction
             self.w[waking] = AT_ORIGIN * np.abs(self.a[waking])[:, None] * direction
