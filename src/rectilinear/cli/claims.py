@@ -38,14 +38,14 @@ def reproduce_command(
 ) -> None:
     """Check what the papers state, claim by claim, or the named claims only; write figures, numbers and report.html."""
     from ..crew import cores
-    from ..reproduce import CLAIMS, Announcer, reproduce
+    from ..reproduce import Announcer, known_claims, reproduce
 
     if only_list:
-        click.echo(_listing(CLAIMS, as_json))
+        click.echo(_listing(known_claims(), as_json))
         return
     try:
         with Announcer(silent=quiet or as_json) as announce:
-            ledger = reproduce(CLAIMS, out, full, names, announce, jobs or cores(), engine)
+            ledger = reproduce(known_claims(), out, full, names, announce, jobs or cores(), engine)
     except KeyboardInterrupt:
         if not quiet:
             click.echo(f"interrupted; the same command goes on with what is left (done claims are kept in {out})", err=True)
@@ -59,11 +59,12 @@ def reproduce_command(
 
 def _listing(claims: tuple[Claim, ...], as_json: bool) -> str:
     """Every claim: its name, recorded verdict, title and place; as JSON with statement and address of the paper too."""
-    from ..reproduce.papers import PAPERS
+    from ..reproduce.papers import known_papers
 
+    papers = known_papers()
     if not as_json:
         return "\n".join(
-            f"{claim.name:<28} {claim.recorded.value:<13} {claim.title} ({PAPERS[claim.paper].authors}, {claim.source})"
+            f"{claim.name:<28} {claim.recorded.value:<13} {claim.title} ({papers[claim.paper].authors}, {claim.source})"
             for claim in claims
         )
     texts = ("name", "title", "paper", "source", "statement")
@@ -71,7 +72,7 @@ def _listing(claims: tuple[Claim, ...], as_json: bool) -> str:
         [
             {
                 **{text: getattr(claim, text) for text in texts},
-                "url": PAPERS[claim.paper].url,
+                "url": papers[claim.paper].url,
                 "recorded": claim.recorded.value,
             }
             for claim in claims

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import click
 
 from ..errors import RectilinearError
+from ..plugins import PluginWarning
 
 
 class Refusal(click.ClickException):
@@ -19,12 +21,29 @@ class RefusingGroup(click.Group):
     """Commands whose refusals are sentences, never tracebacks."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        with warnings.catch_warnings():
+            warnings.showwarning = _plainly(warnings.showwarning)
+            return self._invoke(ctx)
+
+    def _invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except RectilinearError as error:
             raise Refusal(str(error)) from error
         except MemoryError as error:
             raise Refusal(f"the run must fit in memory ({error}); keep fewer points, or take a smaller network.") from error
+
+
+def _plainly(show: Any) -> Any:
+    """Show what is wrong with other packages as a sentence, and other warnings as before."""
+
+    def tell(message: Warning | str, category: type[Warning], *where: Any, **options: Any) -> None:
+        if issubclass(category, PluginWarning):
+            click.echo(f"Warning: {message}", err=True)
+        else:
+            show(message, category, *where, **options)
+
+    return tell
 
 
 @click.group(cls=RefusingGroup, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})

@@ -14,13 +14,13 @@ from .group import main
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def datasets_command(as_json: bool) -> None:
     """List the named data sets, their options and the hypotheses they satisfy by construction."""
-    options = {name: datasets.options_of(name) for name in datasets.NAMES}
-    promises = {name: _promises(name) for name in datasets.NAMES}
+    options = {name: datasets.options_of(name) for name in datasets.names()}
+    promises = {name: _promises(name) for name in options}
     if as_json:
-        listing = {name: {"options": options[name], "promises": promises[name]} for name in datasets.NAMES}
+        listing = {name: {"options": options[name], "promises": promises[name]} for name in options}
         click.echo(json_text({"datasets": listing, "promises": datasets.PROMISES}))
         return
-    for name in datasets.NAMES:
+    for name in options:
         defaults = ", ".join(f"{option}={value}" for option, value in options[name].items())
         click.echo(f"{name} ({defaults})" if defaults else name)
         kept = promises[name]

@@ -81,14 +81,14 @@ def problem_from(
 
 
 def dataset_from(source: str, settings: tuple[str, ...], target: str | None, drop: tuple[str, ...]) -> Dataset:
-    if source in datasets.NAMES:
+    if source in datasets.names():
         for option in ("--target",) * (target is not None) + ("--drop",) * bool(drop):
             raise InputError(f"{option} belongs to a file, found the named data set {source}; drop it.")
         return datasets.make(source, **dict(_setting(text) for text in settings))
     if kind_of(Path(source)) is None:
         raise InputError(
-            f"the data must be a file ({', '.join(KINDS)}) or one of {', '.join(datasets.NAMES)}, found {source!r}"
-            f"{did_you_mean(source, datasets.NAMES)}"
+            f"the data must be a file ({', '.join(KINDS)}) or one of {', '.join(datasets.names())}, found {source!r}"
+            f"{did_you_mean(source, datasets.names())}"
         )
     if settings:
         raise InputError(f"--set belongs to a named data set, found the file {source}; drop it.")

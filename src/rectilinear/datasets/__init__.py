@@ -12,6 +12,7 @@ from typing import Any
 
 from ..dataset import Dataset
 from ..errors import InputError, did_you_mean
+from ..plugins import plugged_in
 from .real import breast_cancer, diabetes, digits
 from .separable import near_orthogonality, nearly_orthogonal, orthogonal, orthogonally_separable
 from .symmetric import linear_teacher, sine_teacher, six_points, xor
@@ -49,15 +50,32 @@ _GENERATORS: dict[str, Callable[..., Dataset]] = {
 NAMES = tuple(_GENERATORS)
 
 
+def names() -> tuple[str, ...]:
+    """The names of all data sets: `NAMES`, then those of other packages (see `rectilinear.plugins`)."""
+    return tuple(_generators())
+
+
+def _generators() -> dict[str, Callable[..., Dataset]]:
+    return _GENERATORS | plugged_in("datasets", NAMES, _fault)
+
+
+def _fault(name: str, generator: Any) -> str:
+    if not callable(generator):
+        return f"expected a function, found {type(generator).__name__}"
+    bare = [option.name for option in inspect.signature(generator).parameters.values() if option.default is option.empty]
+    return f"its option {bare[0]} must have a default" if bare else ""
+
+
 def options_of(name: str) -> dict[str, Any]:
     """The options of that data set's generator with their defaults.
 
     >>> options_of("six_points")
     {'delta': 0.15}
     """
-    if name not in _GENERATORS:
-        raise InputError(f"a data set's name must be one of {', '.join(NAMES)}, found {name!r}{did_you_mean(name, NAMES)}")
-    return {option.name: option.default for option in inspect.signature(_GENERATORS[name]).parameters.values()}
+    known = _generators()
+    if name not in known:
+        raise InputError(f"a data set's name must be one of {', '.join(known)}, found {name!r}{did_you_mean(name, known)}")
+    return {option.name: option.default for option in inspect.signature(known[name]).parameters.values()}
 
 
 def make(name: str, **options: Any) -> Dataset:
@@ -71,7 +89,7 @@ def make(name: str, **options: Any) -> Dataset:
     if unknown:
         choices = f"one of {', '.join(known)}" if known else "left out, as it has none"
         raise InputError(f"an option of {name} must be {choices}, found {unknown[0]!r}{did_you_mean(unknown[0], known)}")
-    return _GENERATORS[name](**options)
+    return _generators()[name](**options)
 
 
 __all__ = [
@@ -84,6 +102,7 @@ __all__ = [
     "linear_teacher",
     "make",
     "monomial",
+    "names",
     "near_orthogonality",
     "nearly_orthogonal",
     "options_of",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ..conditions import budget
 from ..problem import Problem, require_problem
 from ..progress import Wanted, reporter, shows_progress
-from ..theorems import THEOREMS
+from ..theorems import known_theorems
 from .advice import augmentation_note, suggestions_for, warnings_for
 from .diagnosis import (
     ENDINGS,
@@ -94,5 +94,5 @@ def diagnose(
 
 def read_theorems(problem: Problem) -> tuple[Reading, ...]:
     """Every theorem held against the problem: those that apply first, then those that miss least; the stronger first."""
-    readings = [Reading(theorem, tuple(theorem.hypotheses(problem))) for theorem in THEOREMS.values()]
+    readings = [Reading(theorem, tuple(theorem.hypotheses(problem))) for theorem in known_theorems().values()]
     return tuple(sorted(readings, key=lambda reading: (len(reading.missing), -reading.theorem.strength)))

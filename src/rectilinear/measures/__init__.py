@@ -32,8 +32,16 @@ Of whole runs, in the words of one paper:
 
 - Kou, Chen & Gu: `decomposition` into data-correlated coefficients, `last_switch`, `loss_slopes`, `increment_ratios`
 - Phuong & Lampert: `limit_distance` from the limit of directions, `approach` to it
+
+Measures of other packages (see `rectilinear.plugins`) are found here by their names too.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..plugins import plugged_in
 from .coefficients import decomposition, increment_ratios, last_switch, loss_slopes
 from .curves import linear_fit_loss, plateau_begin, plateau_duration, plateau_end, plateau_height, time_to_loss
 from .functions import (
@@ -84,3 +92,16 @@ __all__ = [
     "stable_rank_by_sign",
     "time_to_loss",
 ]
+
+
+def plugged_in_measures() -> dict[str, Callable[..., Any]]:
+    """The measures of other packages by name."""
+    return plugged_in(
+        "measures", __all__, lambda name, found: "" if callable(found) else f"{type(found).__name__} is no function"
+    )
+
+
+def __getattr__(name: str) -> Any:
+    if not name.startswith("_") and name in (found := plugged_in_measures()):
+        return found[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

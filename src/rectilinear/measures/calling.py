@@ -84,4 +84,5 @@ def _accepting_runs(
         over_time = (tuple(layer[k] for layer in layers) for k in range(len(subject)))
         return np.array([single(**given | {"weights": weights}) for weights in over_time])  # type: ignore[call-arg]
 
+    call.one_value_per_time = True  # type: ignore[attr-defined]
     return cast("Measure[P, Result]", call)

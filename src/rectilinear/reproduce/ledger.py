@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import platform
 import time
@@ -25,6 +26,7 @@ from .kernels import compile_kernels
 
 Progress = Callable[["Entry | None", Claim, int, int], None]  # (entry once done, claim, how many are done, of how many)
 
+PACKAGE = Path(__file__).parents[1]
 PACKAGES = ("rectilinear", "numpy", "scipy", "numba", "matplotlib")
 RESOLUTION = 200  # dots per inch of the PNG figures
 FEW = 10  # claims for which it is not worth while to compile all kernels first
@@ -226,11 +228,21 @@ class Store:
         except OSError as error:
             raise FileError(f"{out}: the folder could not be made ({error}); choose another place.") from error
 
+    def code_of(self, claim: Claim) -> str:
+        """What the claim's numbers come from: the package, and the file of a check that is not in it."""
+        try:
+            file = inspect.getsourcefile(claim.check)
+        except TypeError:  # not a plain function: nothing tells where it was written
+            file = None
+        if file is None or Path(file).is_relative_to(PACKAGE):
+            return self.code
+        return f"{self.code} {hashlib.sha256(Path(file).read_bytes()).hexdigest()}"
+
     def kept(self, claim: Claim) -> Entry | None:
         """The row measured before by the same code at the same size, with all its figures; None if there is none."""
         try:
             values = json.loads(self._file_of(claim).read_text())
-            if values["code"] != self.code:
+            if values["code"] != self.code_of(claim):
                 return None
             entry = Entry.from_json(claim, values["entry"], values["seconds"])
         except (OSError, ValueError, LookupError, TypeError):
@@ -238,7 +250,7 @@ class Store:
         return entry if all((self.out / f"{name}.png").exists() for name in entry.captions) else None
 
     def keep(self, entry: Entry) -> None:
-        values = {"code": self.code, "seconds": entry.seconds, "entry": entry.to_json()}
+        values = {"code": self.code_of(entry.claim), "seconds": entry.seconds, "entry": entry.to_json()}
         self.write(f"claims/{entry.claim.name}.json", json_text(values, indent=1))
 
     def save_results(self, claim: Claim, evidence: Evidence) -> None:
@@ -273,8 +285,7 @@ def versions() -> dict[str, str]:
 def fingerprint(full: bool) -> str:
     """A hash of the package's source, the versions it runs on and the size: equal if claims would give the same numbers."""
     digest = hashlib.sha256(json.dumps([full, versions()]).encode())
-    package = Path(__file__).parents[1]
-    for path in sorted(package.rglob("*.py")):
-        digest.update(str(path.relative_to(package)).encode())
+    for path in sorted(PACKAGE.rglob("*.py")):
+        digest.update(str(path.relative_to(PACKAGE)).encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -9,14 +9,14 @@ from ..report import badge, document, figure, table, tag, typeset
 from ..report.html import Html
 from .claim import Measurement, Verdict, written
 from .ledger import Entry, Ledger, versions
-from .papers import PAPERS
+from .papers import known_papers
 
 TITLE = "The papers, checked"
 
 
 def report(ledger: Ledger, out: Path) -> str:
     """The page; figures are read from `out` and put into it."""
-    papers = {key: [entry for entry in ledger.entries if entry.claim.paper == key] for key in PAPERS}
+    papers = {key: [entry for entry in ledger.entries if entry.claim.paper == key] for key in known_papers()}
     shown = {key: entries for key, entries in papers.items() if entries}
     return document(
         TITLE,
@@ -50,7 +50,9 @@ def _summary(ledger: Ledger) -> list[Html]:
 def _overview(key: str, entries: list[Entry]) -> Html:
     header = ("", "Claim", "Measured (threshold)", "Figure")
     return tag(
-        "div", tag("h2", _linked(PAPERS[key].authors, key)), table(header, map(_summary_row, entries), class_="overview")
+        "div",
+        tag("h2", _linked(known_papers()[key].authors, key)),
+        table(header, map(_summary_row, entries), class_="overview"),
     )
 
 
@@ -63,7 +65,7 @@ def _summary_row(entry: Entry) -> tuple[str, ...]:
 
 
 def _details(key: str, entries: list[Entry], out: Path) -> Html:
-    paper = PAPERS[key]
+    paper = known_papers()[key]
     return tag(
         "div",
         tag("h2", _linked(paper.title, key)),
@@ -94,7 +96,7 @@ def _claim(entry: Entry, out: Path) -> Html:
 
 def _linked(text: str, paper: str) -> str:
     """The text as a link to the paper, where that can be read."""
-    url = PAPERS[paper].url
+    url = known_papers()[paper].url
     return text if url is None else tag("a", text, href=url)
 
 

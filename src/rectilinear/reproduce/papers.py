@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
+
+from ..plugins import must_be, plugged_in
 
 
 class Paper(NamedTuple):
@@ -41,3 +44,8 @@ PAPERS: dict[str, Paper] = {
         "J. Simon, 2025, an observation outside of the three papers.",
     ),
 }
+
+
+def known_papers() -> dict[str, Paper]:
+    """The papers by key: `PAPERS`, then those of other packages."""
+    return PAPERS | plugged_in("papers", PAPERS, partial(must_be, Paper))

@@ -98,6 +98,7 @@ def off_structure(run: Trajectory) -> float:
 
 
 def _at_the_end(name: str, run: Trajectory, *arguments: float | str) -> Any:
+    """The measure of that name at the last saved time."""
     if type(run) is Trajectory:  # other kinds hold more per time, and are short
         run = replace(run, times=run.times[-1:], loss=run.loss[-1:], weights=tuple(layer[-1:] for layer in run.weights))
     return getattr(measures, name)(run, *arguments)[-1]
@@ -113,7 +114,7 @@ NAMED |= {name: partial(_at_the_end, name) for name in AT_THE_END}
 
 @dataclass(frozen=True)
 class Named:
-    """A measure of ours as text, such as `time_to_loss(0.01)`."""
+    """A measure as text, such as `time_to_loss(0.01)`: one of ours or of another package's."""
 
     text: str
 
@@ -124,13 +125,23 @@ class Named:
         function, arguments = self._parts()
         return function(run, *arguments)
 
+    @property
+    def name(self) -> str:
+        return self.text.partition("(")[0].strip()
+
     def _parts(self) -> tuple[Callable[..., Any], list[float | str]]:
-        found = re.fullmatch(r"\s*(\w+)\s*(?:\((.*)\))?\s*", self.text)
-        if found is None or found[1] not in NAMED:
+        known = NAMED | {name: _as_named(name, function) for name, function in measures.plugged_in_measures().items()}
+        found = re.fullmatch(r"\s*\w+\s*(?:\((.*)\))?\s*", self.text)
+        if found is None or self.name not in known:
             raise InputError(
-                f"a measure must be a function, FILE.py:NAME or one of {', '.join(NAMED)}, found {self.text!r}."
+                f"a measure must be a function, FILE.py:NAME or one of {', '.join(known)}, found {self.text!r}."
             )
-        return NAMED[found[1]], [_argument(part) for part in found[2].split(",")] if found[2] else []
+        return known[self.name], [_argument(part) for part in found[1].split(",")] if found[1] else []
+
+
+def _as_named(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Another package's measure: at the end of the run where it gives one value per time, as it is otherwise."""
+    return partial(_at_the_end, name) if getattr(function, "one_value_per_time", False) else function
 
 
 def _argument(text: str) -> float | str:
@@ -177,7 +188,10 @@ def _name(given: Any) -> str:
 
 def identity_of(measure: Measure) -> str:
     """What tells one measure from another."""
-    return measure.text if isinstance(measure, Named) else identity(measure)
+    if not isinstance(measure, Named):
+        return identity(measure)
+    plugged_in = measures.plugged_in_measures().get(measure.name)
+    return measure.text if plugged_in is None else f"{measure.text} {identity(plugged_in)}"
 
 
 def numbers_of(run: Trajectory, chosen: Mapping[str, Measure]) -> dict[str, Array]:

@@ -59,7 +59,7 @@ def problem_of(
 
 @lru_cache(maxsize=64)  # so that runs that share data read or make them once
 def _data(name: str, target: str | None, options: tuple[tuple[str, Any], ...]) -> Dataset:
-    if name in datasets.NAMES:
+    if name in datasets.names():
         known = datasets.options_of(name)
         chosen = {"seed" if option == "data_seed" and "seed" in known else option: value for option, value in options}
         if unknown := [option for option in chosen if option not in known]:
@@ -69,7 +69,9 @@ def _data(name: str, target: str | None, options: tuple[tuple[str, Any], ...]) -
     if options:
         raise InputError(f"a setting must be one of {', '.join((*PROBLEM[:-1], *RUN))}, found {options[0][0]!r}.")
     if kind_of(Path(name)) is None:
-        raise InputError(f"data must be a file ({', '.join(KINDS)}) or one of {', '.join(datasets.NAMES)}, found {name!r}.")
+        raise InputError(
+            f"data must be a file ({', '.join(KINDS)}) or one of {', '.join(datasets.names())}, found {name!r}."
+        )
     return Dataset.from_file(name, target)
 
 

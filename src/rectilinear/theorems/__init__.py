@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from numpy.typing import ArrayLike
 
 from ..arrays import Array
 from ..errors import HypothesisError, InputError, did_you_mean
+from ..plugins import must_be, plugged_in
 from ..prediction import Prediction
 from ..problem import Problem, require_problem
 from ..trajectory import check_times
@@ -39,14 +42,20 @@ _ALL: tuple[Theorem, ...] = (
 )
 THEOREMS: dict[str, Theorem] = {theorem.name: theorem for theorem in _ALL}
 
-__all__ = ["THEOREMS", "Solution", "Theorem", "named_theorem", "predict"]
+__all__ = ["THEOREMS", "Solution", "Theorem", "known_theorems", "named_theorem", "predict"]
+
+
+def known_theorems() -> dict[str, Theorem]:
+    """The theorems by name: `THEOREMS`, then those of other packages (see `rectilinear.plugins`)."""
+    return THEOREMS | plugged_in("theorems", THEOREMS, partial(must_be, Theorem))
 
 
 def named_theorem(name: str) -> Theorem:
     """The theorem of that name, or a sentence that lists the names there are."""
-    if name not in THEOREMS:
-        raise InputError(f"theorem must be one of {', '.join(THEOREMS)}, found {name!r}{did_you_mean(name, THEOREMS)}")
-    return THEOREMS[name]
+    known = known_theorems()
+    if name not in known:
+        raise InputError(f"theorem must be one of {', '.join(known)}, found {name!r}{did_you_mean(name, known)}")
+    return known[name]
 
 
 def predict(problem: Problem, times: ArrayLike, theorem: str | None = None, force: bool = False) -> Prediction:
@@ -72,7 +81,7 @@ def predict(problem: Problem, times: ArrayLike, theorem: str | None = None, forc
         return named_theorem(theorem).predict(problem, instants, force)
     if force:
         raise InputError("force=True needs theorem=...: say which theorem to use beyond its hypotheses.")
-    for candidate in sorted(THEOREMS.values(), key=lambda known: -known.strength):
+    for candidate in sorted(known_theorems().values(), key=lambda known: -known.strength):
         findings = candidate.findings(problem, instants)
         if all(finding.holds for finding in findings):
             return candidate.prediction(problem, instants, findings)
@@ -82,7 +91,7 @@ def predict(problem: Problem, times: ArrayLike, theorem: str | None = None, forc
 def _no_theorem(problem: Problem, instants: Array) -> str:
     failures = {
         known.name: [finding.name for finding in known.findings(problem, instants) if not finding.holds]
-        for known in THEOREMS.values()
+        for known in known_theorems().values()
     }
     nearest = min(failures, key=lambda name: len(failures[name]))
     return (
