@@ -122,9 +122,9 @@ def test_the_measure_is_one_of_the_measures_and_a_sweep_knows_it(tmp_path):
     net = rl.Network(inputs=1, widths=(1,), alpha=1.0)
     ended = rl.simulate(rl.Problem(rl.datasets.make("one_point"), net, ([[0.1]], [[0.1]])), times=[0.0, 20.0])
     assert rl.measures.slope(ended) == pytest.approx([0.01, 1.0], abs=1e-6)
-    settings = {"data": "one_point", "width": 1, "alpha": 1.0, "start": "balanced", "scale": 0.5, "until": 30.0}
-    done = rl.sweep(settings, over={"seed": [1, 2]}, measure="slope", folder=tmp_path / "sweep", jobs=0)
-    assert done["slope"].values.shape == (2,)
+    settings = {"data": "one_point", "width": 1, "alpha": 1.0, "start": "balanced", "scale": 0.5, "seed": 1}
+    table = rl.sweep(settings, {"y": [1.0, 2.0]}, "slope", folder=tmp_path / "sweep", jobs=0, run={"until": 30.0})
+    assert table["slope"].values == pytest.approx([1.0, 2.0], abs=1e-6)
 
 
 def test_without_other_packages_there_is_what_we_have():
