@@ -132,7 +132,7 @@ def test_without_other_packages_there_is_what_we_have():
     assert known_claims() == rl.reproduce.CLAIMS
     assert known_theorems() == rl.theorems.THEOREMS
     assert rl.datasets.names() == rl.datasets.NAMES
-    with pytest.raises(AttributeError, match="'rectilinear.measures' has no attribute 'slope'"):
+    with pytest.raises(AttributeError, match=r"'rectilinear\.measures' has no attribute 'slope'"):
         rl.measures.slope  # noqa: B018
 
 
