@@ -352,3 +352,81 @@ def test_notebooks_show_figures_and_cards_without_magic():
     assert plots.loss_curves(run)._repr_png_().startswith(b"\x89PNG")
     assert run._repr_html_().startswith("<pre>Trajectory\n")
     assert run.to_pandas()["loss"].tolist() == run.loss.tolist()
+
+
+# axes that the user brings
+
+
+def own_axes(count):
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    return figure, list(np.ravel(figure.subplots(1, count)))
+
+
+def mirrored_events(relu):
+    net = rl.Network(inputs=2, widths=(4,))
+    return rl.simulate(rl.Problem(rl.datasets.six_points(delta=0.15), net, net.init(0.1, seed=0)), times=[0.0, 5.0])
+
+
+def far(relu):
+    data, net = rl.datasets.orthogonally_separable(samples=6, inputs=2), rl.Network(inputs=2, widths=(4,))
+    return rl.simulate(rl.Problem(data, net, net.init(1e-3, seed=0), loss="logistic"), log10_times=[1, 10])
+
+
+DRAWN_ON = {
+    "loss_curves": (1, lambda run, ax: plots.loss_curves(run, labels=["a"], ax=ax)),
+    "neuron_directions": (1, lambda run, ax: plots.neuron_directions(run.problem.network, run.final, SIX, ax=ax)),
+    "output_field": (1, lambda run, ax: plots.output_field(run.problem.network, run.final, SIX, ax=ax)),
+    "comparison": (2, lambda run, ax: plots.comparison(compare(run, run), ax=ax)),
+    "singular_values": (2, lambda run, ax: plots.singular_values(run, ax=ax)),
+    "weight_matrices": (2, lambda run, ax: plots.weight_matrices(run, ax=ax)),
+    "kink_events": (2, lambda run, ax: plots.kink_events(mirrored_events(run), ax=ax)),
+    "long_time": (2, lambda run, ax: plots.long_time(far(run), ax=ax)),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN_ON)
+def test_plots_draw_on_the_axes_they_are_given(relu, name):
+    count, draw = DRAWN_ON[name]
+    figure, axes = own_axes(count)
+    assert draw(relu, axes[0] if count == 1 else axes) is figure
+    assert all(ax.has_data() for ax in axes)
+    with pytest.raises(rl.InputError, match=r"ax must be a .*matplotlib axes.*, found 3 axes"):
+        draw(relu, own_axes(3)[1])
+    with pytest.raises(rl.InputError, match="found 'left'"):
+        draw(relu, "left")
+
+
+def test_legends_go_beside_only_where_a_layout_makes_room(relu):
+    figure, (ax,) = own_axes(1)
+    plots.loss_curves(relu, labels=["a"], ax=ax)
+    figure.draw_without_rendering()
+    assert ax.get_legend().get_window_extent().x1 <= ax.get_window_extent().x1
+
+
+def test_one_scale_for_several_times(relu):
+    net = relu.problem.network
+    (ax,) = plots.neuron_directions(net, relu.problem.weights, SIX, unit=10.0).axes
+    drawn = np.concatenate([c.get_offsets() for c in ax.collections if c.get_label().startswith("neurons")])
+    assert np.linalg.norm(drawn, axis=1).max() == pytest.approx(np.linalg.norm(relu.problem.weights[0], axis=1).max() / 10.0)
+    assert ax.get_xlabel() == "$w_1$ / 10"
+    image = plots.output_field(net, relu.final, SIX, largest=7.0).axes[0].get_images()[0]
+    assert image.get_clim() == (-7.0, 7.0)
+    with pytest.raises(rl.InputError, match="unit must be a positive length, found 0"):
+        plots.neuron_directions(net, relu.final, SIX, unit=0)
+    with pytest.raises(rl.InputError, match="largest must be a positive output, found -1"):
+        plots.output_field(net, relu.final, SIX, largest=-1)
+
+
+def test_a_flat_loss_does_not_lie_on_the_frame():
+    problem = rl.Problem(SIX, rl.Network(2, (3,)), (np.zeros((3, 2)), np.zeros((1, 3))))
+    run = rl.descend(problem, 0.1, 10, record_every=1)
+    (ax,) = plots.loss_curves(run).axes
+    assert ax.get_ylim() == (0.0, pytest.approx(1.05 * run.loss[0]))
+
+
+@pytest.mark.parametrize("strange", [None, [None], [3.0]])
+def test_loss_curves_of_what_is_no_run(strange):
+    with pytest.raises(rl.InputError, match="runs must be what simulate, descend or predict return, or a list of it, found"):
+        plots.loss_curves(strange)

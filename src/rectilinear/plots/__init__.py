@@ -1,6 +1,7 @@
 """Figures of trajectories, weights and comparisons: one function a figure, one file a function.
 
-Each returns a matplotlib Figure made without pyplot, so it needs no display and leaves no global state:
+Each returns a matplotlib Figure made without pyplot, so it needs no display and leaves no global state. With `ax=` they draw on
+axes you bring; `animate` makes a film of a run.
 
 >>> import rectilinear as rl
 >>> from rectilinear import plots
@@ -11,6 +12,7 @@ Each returns a matplotlib Figure made without pyplot, so it needs no display and
 '$W_{1}$'
 """
 
+from .animate import animate
 from .comparison import comparison
 from .kink_events import kink_events
 from .long_time import long_time
@@ -22,6 +24,7 @@ from .sweep_overview import sweep_overview
 from .weight_matrices import weight_matrices
 
 __all__ = [
+    "animate",
     "comparison",
     "kink_events",
     "long_time",

@@ -10,16 +10,22 @@ from ..compare import Comparison
 from . import style
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
 @style.paper
-def comparison(comparison: Comparison, *, log_time: bool = False, log_loss: bool = False) -> Figure:
+def comparison(
+    comparison: Comparison, *, log_time: bool = False, log_loss: bool = False, ax: Sequence[Axes] | None = None
+) -> Figure:
     """Both loss curves above (simulation solid, prediction dashed), the relative errors of loss and function below.
 
     Errors that are exactly zero cannot be shown on the logarithmic axis and are left out.
+    `ax` takes two axes to draw on.
     """
-    figure, (curves, errors) = style.panels(5.0, 4.4, rows=2, sharex=True, height_ratios=(1.5, 1.0))
+    figure, (curves, errors) = style.panels(5.0, 4.4, rows=2, sharex=True, height_ratios=(1.5, 1.0), ax=ax)
     shown = style.showable(comparison.times, log_time)
     times = comparison.times[shown]
     curves.plot(times, comparison.run.loss[: len(shown)][shown], color=style.colour(0), label="simulation")
@@ -28,7 +34,7 @@ def comparison(comparison: Comparison, *, log_time: bool = False, log_loss: bool
     if log_loss:
         curves.set_yscale("log")
     else:
-        curves.set_ylim(bottom=0.0)
+        style.from_zero(curves)
 
     for k, (label, error) in enumerate(
         [("loss", comparison.relative_loss_error), ("function on the data", comparison.relative_function_error)], start=1
@@ -38,6 +44,6 @@ def comparison(comparison: Comparison, *, log_time: bool = False, log_loss: bool
     errors.set(xlabel=style.TIME, ylabel="relative error", yscale="log")
     if log_time:
         errors.set_xscale("log")
-    for ax in (curves, errors):
-        style.legend_beside(ax)
+    for panel in (curves, errors):
+        style.legend_beside(panel)
     return figure

@@ -12,6 +12,9 @@ from ..trajectory import Trajectory
 from . import style
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MARKS = {Kind.CROSS: ("|", 0), Kind.PIN: ("o", 1), Kind.RELEASE: ("x", 2), Kind.DEATH: ("v", 6), Kind.ORIGIN: ("D", 3)}
@@ -19,8 +22,11 @@ AT_LEAST = 1e-3  # where a logarithmic time axis begins, at the latest
 
 
 @style.paper
-def kink_events(run: Trajectory) -> Figure:
-    """One row a neuron that met a kink: its events as marks, the times it slides as bars; below, the pattern groups, if any."""
+def kink_events(run: Trajectory, *, ax: Axes | Sequence[Axes] | None = None) -> Figure:
+    """One row a neuron that met a kink: its events as marks, the times it slides as bars; below, the pattern groups, if any.
+
+    `ax` takes the axes to draw on: two where there are groups (`run.group_counts`), one else.
+    """
     events = run.events
     if events is None:
         raise InputError(
@@ -31,7 +37,9 @@ def kink_events(run: Trajectory) -> Figure:
     end = float(run.times[-1])
     grouped = run.group_counts is not None
     figure, (top, *below) = (
-        style.panels(6.4, 4.6, rows=2, sharex=True, height_ratios=[3, 1]) if grouped else style.panels(6.4, 3.6)
+        style.panels(6.4, 4.6, rows=2, sharex=True, height_ratios=[3, 1], ax=ax)
+        if grouped
+        else style.panels(6.4, 3.6, ax=ax)
     )
     for h, stretches in enumerate(events.held(int(neurons.max(initial=-1)) + 1)):
         for since, until, _ in stretches:

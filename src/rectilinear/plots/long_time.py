@@ -11,14 +11,19 @@ from ..long_trajectory import LongTrajectory
 from . import style
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 LOG_TIME = "log₁₀(time / τ)"
 
 
 @style.paper
-def long_time(run: LongTrajectory) -> Figure:
+def long_time(run: LongTrajectory, *, ax: Sequence[Axes] | None = None) -> Figure:
     """ln(1/L) and the normalised margins of all samples (one line each, coloured by label) against log10 t, from t = 1 on.
+
+    `ax` takes two axes to draw on.
 
     >>> import rectilinear as rl
     >>> from rectilinear import plots
@@ -33,7 +38,7 @@ def long_time(run: LongTrajectory) -> Figure:
             f"long_time draws times after t = 1, found none in {len(run)} saved times; ask for log10_times above 0."
         )
     log10_times = run.log10_times[shown]
-    figure, (left, right) = style.panels(7.5, 3.0, columns=2)
+    figure, (left, right) = style.panels(7.5, 3.0, columns=2, ax=ax)
     left.plot(log10_times, -run.log_loss[shown], "o-", markersize=3, color=style.colour(0))
     left.set(xlabel=LOG_TIME, ylabel="ln(1 / loss)", xscale="log", yscale="symlog")
     for label, colour in ((1.0, style.POSITIVE), (-1.0, style.NEGATIVE)):

@@ -22,12 +22,20 @@ MANY_LINES = 40  # from here on rays and kink lines are drawn fainter
 
 
 @style.paper
-def neuron_directions(network: Network, weights: tuple[ArrayLike, ...], data: Dataset) -> Figure:
+def neuron_directions(
+    network: Network,
+    weights: tuple[ArrayLike, ...],
+    data: Dataset,
+    *,
+    unit: float | None = None,
+    ax: Axes | None = None,
+) -> Figure:
     """Each neuron w_h as a ray from the origin, coloured by the sign of a_h, in units of the longest |w_h|.
 
     Grey rays lead to the samples, marked on the rim by the sign of their labels. Dotted lines are the kinks w.x_i = 0, at
     right angles to the samples: they cut the plane into the sectors within which a neuron's activation pattern is constant.
-    Two layers, two inputs, no bias.
+    Two layers, two inputs, no bias. With `unit` a neuron of that length is drawn with length 1, whatever the longest one is, so
+    that pictures of several times can be compared; `ax` is drawn on if it is given.
     """
     style.require_plane(data.inputs, "neuron_directions")
     if network.layers != 2 or network.bias:
@@ -36,19 +44,27 @@ def neuron_directions(network: Network, weights: tuple[ArrayLike, ...], data: Da
             f"found {network.layers} layers{' with bias' if network.bias else ''}."
         )
     first, second = network.check_weights(weights)
-    figure, (ax,) = style.panels(5.6, 3.9, equal_sides=True)
-    _draw_data(ax, data)
-    points = first / (np.linalg.norm(first, axis=1).max() or 1.0)
-    _draw_neurons(ax, points[second[0] > 0], style.POSITIVE, "neurons, $a_h > 0$")
-    _draw_neurons(ax, points[second[0] < 0], style.NEGATIVE, "neurons, $a_h < 0$")
-    ax.set_aspect("equal")
-    ax.set(xlim=(-1.3, 1.3), ylim=(-1.3, 1.3), xlabel=r"$w_1$ / longest $|w_h|$", ylabel=r"$w_2$ / longest $|w_h|$")
-    ax.set(xticks=(-1, 0, 1), yticks=(-1, 0, 1))
-    style.legend_beside(ax)
+    if unit is not None and not 0.0 < unit < np.inf:
+        raise InputError(f"unit must be a positive length, found {unit}.")
+    figure, (panel,) = style.panels(5.6, 3.9, equal_sides=True, ax=ax)
+    draw_data(panel, data)
+    points = first / (unit or np.linalg.norm(first, axis=1).max() or 1.0)
+    _draw_neurons(panel, points[second[0] > 0], style.POSITIVE, "neurons, $a_h > 0$")
+    _draw_neurons(panel, points[second[0] < 0], style.NEGATIVE, "neurons, $a_h < 0$")
+    frame(panel, "longest $|w_h|$" if unit is None else f"{unit:.3g}")
+    style.legend_beside(panel)
     return figure
 
 
-def _draw_data(ax: Axes, data: Dataset) -> None:
+def frame(ax: Axes, unit: str) -> None:
+    """The square in which neurons of up to length 1 are seen; `unit` is what 1 means."""
+    ax.set_aspect("equal")
+    ax.set(xlim=(-1.3, 1.3), ylim=(-1.3, 1.3), xlabel=rf"$w_1$ / {unit}", ylabel=rf"$w_2$ / {unit}")
+    ax.set(xticks=(-1, 0, 1), yticks=(-1, 0, 1))
+
+
+def draw_data(ax: Axes, data: Dataset) -> None:
+    """Rays to the samples, their marks on the rim, and their kinks."""
     from matplotlib.collections import LineCollection
 
     lines = data.lines

@@ -10,28 +10,41 @@ from ..trajectory import Trajectory
 from . import style
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
 @style.paper
-def singular_values(run: Trajectory, *, largest: int = 10, log_time: bool = False, log_values: bool = False) -> Figure:
-    """One panel a layer: its `largest` singular values against time, the first dark and the others lighter."""
+def singular_values(
+    run: Trajectory,
+    *,
+    largest: int = 10,
+    log_time: bool = False,
+    log_values: bool = False,
+    ax: Axes | Sequence[Axes] | None = None,
+) -> Figure:
+    """One panel a layer: its `largest` singular values against time, the first dark and the others lighter.
+
+    `ax` takes as many axes to draw on as there are layers.
+    """
     if largest < 1:
         raise InputError(f"largest must be a whole number of singular values >= 1, found {largest}.")
     layers = run.problem.network.layers
     values = [measures.singular_values(run, layer=layer)[:, :largest] for layer in range(layers)]
     shown = style.showable(run.times, log_time)
-    figure, axes = style.panels(0.8 + 2.3 * layers, 2.8, columns=layers, sharex=True, sharey=True)
-    for k, (ax, layer) in enumerate(zip(axes, values, strict=True), 1):
+    figure, axes = style.panels(0.8 + 2.3 * layers, 2.8, columns=layers, sharex=True, sharey=True, ax=ax)
+    for k, (panel, layer) in enumerate(zip(axes, values, strict=True), 1):
         for rank in range(layer.shape[1] - 1, -1, -1):
-            ax.plot(run.times[shown], layer[shown, rank], color=style.shade(rank, layer.shape[1]))
-        ax.set_title(rf"$W_{{{k}}}$")
-        ax.set_xlabel(style.TIME)
+            panel.plot(run.times[shown], layer[shown, rank], color=style.shade(rank, layer.shape[1]))
+        panel.set_title(rf"$W_{{{k}}}$")
+        panel.set_xlabel(style.TIME)
         if log_time:
-            ax.set_xscale("log")
+            panel.set_xscale("log")
         if log_values:
-            ax.set_yscale("log")
+            panel.set_yscale("log")
         else:
-            ax.set_ylim(bottom=0.0)
+            style.from_zero(panel)
     axes[0].set_ylabel("singular values")
     return figure

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, wraps
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.legend import Legend
 
 P = ParamSpec("P")
+Drawn = TypeVar("Drawn")
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#666666")  # after Okabe and Ito
 POSITIVE, NEGATIVE, NEUTRAL = "#D55E00", "#0072B2", "#666666"
@@ -40,11 +41,11 @@ _SETTINGS = {
 }
 
 
-def paper(draw: Callable[P, Figure]) -> Callable[P, Figure]:
+def paper(draw: Callable[P, Drawn]) -> Callable[P, Drawn]:
     """Draw a figure with the shared settings, leaving the user's own matplotlib settings alone."""
 
     @wraps(draw)
-    def drawn(*args: P.args, **kwargs: P.kwargs) -> Figure:
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> Drawn:
         import matplotlib
 
         with matplotlib.rc_context(_SETTINGS):  # type: ignore[arg-type]
@@ -54,15 +55,39 @@ def paper(draw: Callable[P, Figure]) -> Callable[P, Figure]:
 
 
 def panels(
-    width: float, height: float, rows: int = 1, columns: int = 1, equal_sides: bool = False, **grid: Any
+    width: float,
+    height: float,
+    rows: int = 1,
+    columns: int = 1,
+    equal_sides: bool = False,
+    ax: Axes | Sequence[Axes] | None = None,
+    **grid: Any,
 ) -> tuple[Figure, list[Axes]]:
-    """A figure of that size in inches without global state (no pyplot), and its axes row by row."""
+    """A figure of that size in inches without global state (no pyplot), and its axes row by row.
+
+    Where the user brings axes, those and their figure: one for one panel, a list of as many as there are panels else.
+    """
+    if ax is not None:
+        return _of_the_user(ax, rows * columns)
     figure = _figure_class()(figsize=(width, height), layout="compressed" if equal_sides else "constrained", dpi=150)
     axes: list[Axes] = list(figure.subplots(rows, columns, squeeze=False, **grid).ravel())
     for ax in axes:
         # ticks are made lazily, outside of `paper`, so their size is set here for good
         ax.tick_params(which="both", labelsize=TICK_SIZE, width=0.8)
     return figure, axes
+
+
+def _of_the_user(ax: Axes | Sequence[Axes], count: int) -> tuple[Figure, list[Axes]]:
+    from matplotlib.axes import Axes
+
+    axes: list[Any] = [ax] if isinstance(ax, Axes) else list(np.ravel(np.asarray(ax, dtype=object)))
+    if len(axes) != count or not all(isinstance(one, Axes) for one in axes):
+        found = f"{len(axes)} axes" if all(isinstance(one, Axes) for one in axes) else repr(ax)
+        raise InputError(
+            f"ax must be {'a matplotlib axes' if count == 1 else f'a list of {count} matplotlib axes, one for each panel'}, "
+            f"found {found}."
+        )
+    return axes[0].figure.figure, axes
 
 
 @cache
@@ -80,8 +105,17 @@ def _figure_class() -> type[Figure]:
 
 
 def legend_beside(ax: Axes) -> Legend:
-    """A legend right of the axes, where it never covers a curve."""
+    """A legend right of the axes, where it never covers a curve; inside them where no layout would make room for it."""
+    if ax.figure.figure.get_layout_engine() is None:
+        return ax.legend(loc="best")
     return ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.02), borderaxespad=0.0, handlelength=1.8)
+
+
+def from_zero(ax: Axes) -> None:
+    """A linear axis from zero to a little above all that is drawn, so that nothing flat lies on the frame."""
+    high = ax.dataLim.y1
+    if np.isfinite(high) and high > 0:
+        ax.set_ylim(0.0, 1.05 * high)
 
 
 def colour(k: int) -> str:

@@ -21,8 +21,10 @@ DECADES = 1.3  # of an axis or of values beyond which a scale is logarithmic
 
 
 @style.paper
-def sweep_overview(table: xarray.Dataset, measure: str | None = None) -> Figure:
+def sweep_overview(table: xarray.Dataset, measure: str | None = None, *, ax: Axes | None = None) -> Figure:
     """The median of `measure` (the first one by default) over seeds: a curve with its spread for one axis, a map for two.
+
+    `ax` is drawn on if it is given.
 
     >>> import numpy as np, xarray
     >>> from rectilinear import plots
@@ -43,15 +45,15 @@ def sweep_overview(table: xarray.Dataset, measure: str | None = None) -> Figure:
             f"one or two axes besides seeds can be drawn, found {', '.join(shown)}; choose with table.sel(...)."
         )
     values = table[chosen].where(np.isfinite(table[chosen]))
-    figure, (ax,) = style.panels(4.6, 3.0)
+    figure, (panel,) = style.panels(4.6, 3.0, ax=ax)
     if len(shown) == 2:
-        _map(ax, values.median(seeds) if seeds else values, shown, chosen)
+        _map(panel, values.median(seeds) if seeds else values, shown, chosen)
     elif shown:
-        _curve(ax, values, shown[0], seeds)
-        ax.set_ylabel(chosen)
+        _curve(panel, values, shown[0], seeds)
+        panel.set_ylabel(chosen)
     else:
-        ax.plot(np.sort(values.values.ravel()), "o", color=style.colour(0), markersize=3)
-        ax.set(xlabel="seeds, sorted", ylabel=chosen)
+        panel.plot(np.sort(values.values.ravel()), "o", color=style.colour(0), markersize=3)
+        panel.set(xlabel="seeds, sorted", ylabel=chosen)
     return figure
 
 

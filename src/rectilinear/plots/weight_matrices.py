@@ -22,12 +22,14 @@ BAR = 0.09  # inches, the width of a colour bar beside any matrix
 
 
 @style.paper
-def weight_matrices(weights: Trajectory | Sequence[ArrayLike], *, at: int = -1, sort: bool = False) -> Figure:
+def weight_matrices(
+    weights: Trajectory | Sequence[ArrayLike], *, at: int = -1, sort: bool = False, ax: Sequence[Axes] | None = None
+) -> Figure:
     """One heat map a layer, red positive and blue negative: rows are neurons out, columns in (the last layer transposed).
 
     Of a Trajectory the `at`-th saved time is shown, the last by default. With `sort` the hidden neurons are permuted, which
     leaves the function as it is: each layer by falling weight W_L ... W_{l+1} of its neurons on the output (for two layers:
-    by a_h), so that neurons of one sign stand together.
+    by a_h), so that neurons of one sign stand together. `ax` takes as many axes to draw on as there are layers.
     """
     layers = (
         weights.weights_at(at) if isinstance(weights, Trajectory) else tuple(np.asarray(w, dtype=float) for w in weights)
@@ -41,13 +43,14 @@ def weight_matrices(weights: Trajectory | Sequence[ArrayLike], *, at: int = -1, 
         layers = sorted_neurons(layers)
     shown = [*layers[:-1], layers[-1].T]  # the output layer as a column: its neurons beside their rows
     shares = [min(max(matrix.shape[1] / matrix.shape[0], 0.12), 1.6) for matrix in shown]
-    figure, axes = style.panels(0.6 + 1.1 * len(shown) + SIDE * sum(shares), 3.0, columns=len(shown), width_ratios=shares)
-    for k, (ax, matrix) in enumerate(zip(axes, shown, strict=True), 1):
+    width = 0.6 + 1.1 * len(shown) + SIDE * sum(shares)
+    figure, axes = style.panels(width, 3.0, columns=len(shown), ax=ax, width_ratios=shares)
+    for k, (panel, matrix) in enumerate(zip(axes, shown, strict=True), 1):
         last = k == len(shown)
-        _draw_matrix(ax, matrix, SIDE * shares[k - 1])
-        ax.set_title(rf"$W_{{{k}}}^\top$" if last else rf"$W_{{{k}}}$")
-        ax.set_ylabel(f"neuron of layer {k - 1 if last else k}")
-        ax.set_xlabel("output" if last else "input" if k == 1 else f"neuron of layer {k - 1}")
+        _draw_matrix(panel, matrix, SIDE * shares[k - 1])
+        panel.set_title(rf"$W_{{{k}}}^\top$" if last else rf"$W_{{{k}}}$")
+        panel.set_ylabel(f"neuron of layer {k - 1 if last else k}")
+        panel.set_xlabel("output" if last else "input" if k == 1 else f"neuron of layer {k - 1}")
     return figure
 
 
