@@ -74,9 +74,9 @@ def _film(run: Trajectory, shown: Indices, chosen: Indices, seconds: float, log_
             update(k)
 
     draw(0)
-    handles, labels = (sum(pair, []) for pair in zip(*(ax.get_legend_handles_labels() for ax in panels), strict=True))
-    if handles:
-        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), handlelength=1.6, columnspacing=1.4)
+    named = sum(len(panel.get_legend_handles_labels()[1]) for panel in panels)
+    if named:
+        figure.legend(loc="outside lower center", ncols=named, handlelength=1.6, columnspacing=1.4)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # laid out once, so that nothing jumps
     return Film(figure, panels, draw, len(chosen), seconds)
