@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -40,10 +41,15 @@ class Watch:
         return Status.OUT_OF_SECONDS if self.max_seconds is not None and spent > self.max_seconds else None
 
 
+@cache
+def _package() -> str:
+    return f"rectilinear {version('rectilinear')}"
+
+
 def provenance(method: str, **settings: Any) -> dict[str, Any]:
     """How a run was made, for its file."""
     return {
-        "package": f"rectilinear {version('rectilinear')}",
+        "package": _package(),
         "method": method,
         "loss_normalisation": "mean over samples",
         "time_unit": "tau = 1: dW/dt = -grad L",

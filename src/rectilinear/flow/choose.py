@@ -14,16 +14,19 @@ from .engines.followed import FollowedNeurons
 from .engines.kink_exact import KinkEngine
 from .engines.kink_exact_deep import DeepEngine
 from .engines.kink_impulses import ImpulseEngine
+from .engines.plain_steps import PlainSteps
 from .field import Field
 from .field.deep import DEEP_BLOCK
+from .field.two_layer import TwoLayerField
 from .kinks.decisions import Decisions, first_start
 from .kinks.geometry import Kinks
 from .state import Start
 
-METHODS = ("kinks", "follow", "impulses", "smooth")
+METHODS = ("kinks", "follow", "plain", "impulses", "smooth")
 TIGHTEST, LOOSEST = 1e-13, 1e-2
 LOCATED_RTOL = 1e-9
 FOLLOWED_RTOL = 1e-6  # where neurons are followed by themselves: less would save little
+PLAIN_RTOL = 3e-3  # from which kinks are left to the error control: as exact then as following, at a fifth of the cost
 SMOOTH_RTOL = 1e-5  # for explicit steps of three layers and more
 IMPULSE_RTOL = 1e-4  # loss curves are then right to some 1e-5, and ten times less costs three times as much
 FEW_SAMPLES = 150  # of mirrored data, up to which a kink-exact step (cubic in the samples) is cheaper than what it saves
@@ -39,9 +42,9 @@ def checked_rtol(problem: Problem, method: str, rtol: float | None) -> float:
     """The tolerance asked for, or the one that suits the problem and the method."""
     if method not in METHODS and method != "auto":
         raise InputError(f"method must be auto or one of {', '.join(METHODS)}, found {method!r}.")
-    if method == "follow" and problem.network.layers > 2:
+    if method in ("follow", "plain") and problem.network.layers > 2:
         raise InputError(
-            f"method='follow' is for two layers, found {problem.network.layers}; use kinks, impulses, smooth or auto."
+            f"method={method!r} is for two layers, found {problem.network.layers}; use kinks, impulses, smooth or auto."
         )
     if rtol is None:
         return default_rtol(problem, method)
@@ -60,20 +63,25 @@ def default_rtol(problem: Problem, method: str) -> float:
         return IMPULSE_RTOL
     if method == "smooth":
         return LOCATED_RTOL if problem.data.samples <= FEW_SAMPLES or _folds(problem) else FOLLOWED_RTOL
-    return FOLLOWED_RTOL if suited(problem, method) == "follow" else LOCATED_RTOL
+    if method == "plain":
+        return PLAIN_RTOL
+    return FOLLOWED_RTOL if suited(problem, method, FOLLOWED_RTOL) == "follow" else LOCATED_RTOL
 
 
-def suited(problem: Problem, method: str) -> str:
+def suited(problem: Problem, method: str, rtol: float) -> str:
     """The method for two layers: as asked for, or the one that costs least.
 
     Stopping at every kink is exact to rounding, but costs steps of the whole network, cubic in the samples. Following neurons by
-    themselves pays for its own events only. Where mirror images fold the data, or there are no kinks, plain steps are cheapest.
+    themselves pays for its own events only; loose tolerances need no events at all. Where mirror images fold the data, or there are
+    no kinks, smooth steps are cheapest.
     """
     if method != "auto":
         return method
     if _folds(problem):
         return "kinks" if problem.data.samples <= FEW_SAMPLES else "smooth"
-    return "kinks" if kink_exact_work(problem) <= MOST_KINK_EXACT_WORK else "follow"
+    if kink_exact_work(problem) <= MOST_KINK_EXACT_WORK:
+        return "kinks"
+    return "plain" if rtol >= PLAIN_RTOL else "follow"
 
 
 def kink_exact_work(problem: Problem) -> float:
@@ -101,22 +109,17 @@ def deep_method(problem: Problem, method: str, rtol: float) -> str:
     return "kinks" if rtol < LOCATING_RTOL else "impulses"
 
 
-def locates_kinks(problem: Problem, method: str) -> bool:
-    """Whether every kink of a two-layer network is met by a step of the whole network: if asked for, or where there are few."""
-    return suited(problem, method) == "kinks"
-
-
-def moves_in_span(problem: Problem, method: str) -> bool:
+def moves_in_span(problem: Problem, method: str, rtol: float) -> bool:
     """Whether the run is made in coordinates of the samples' span: where neurons are told from kinks."""
-    return problem.network.layers == 2 and suited(problem, method) not in ("smooth", "impulses")
+    return problem.network.layers == 2 and suited(problem, method, rtol) in ("kinks", "follow")
 
 
-def largest_product(problem: Problem, method: str) -> float:
+def largest_product(problem: Problem, method: str, rtol: float) -> float:
     """Multiply-adds of the largest product that a run leaves to BLAS: matrices of samples x samples, or those of deep layers."""
     samples = problem.data.samples
     if problem.network.layers > 2:
         return min(samples, DEEP_BLOCK) * float(max(out * into for out, into in problem.network.shapes))
-    return float(samples) ** 3 if locates_kinks(problem, method) else 0.0
+    return float(samples) ** 3 if suited(problem, method, rtol) == "kinks" else 0.0
 
 
 def first_engine(problem: Problem, field: Field, method: str, rtol: float, early_phase: bool, times: Array) -> Engine:
@@ -126,9 +129,12 @@ def first_engine(problem: Problem, field: Field, method: str, rtol: float, early
         if chosen == "smooth":
             return SmoothEngine(problem, field, rtol)
         return DeepEngine(problem, rtol) if chosen == "kinks" else ImpulseEngine(problem, rtol)
-    chosen = suited(problem, method)
+    chosen = suited(problem, method, rtol)
     if chosen == "impulses":
         return ImpulseEngine(problem, rtol)
+    if chosen == "plain":
+        assert isinstance(field, TwoLayerField)
+        return PlainSteps(problem, field, rtol)
     decisions = Decisions(Kinks(problem))
     start = first_start(problem, decisions)
 

@@ -79,9 +79,9 @@ def simulate(
     if times is None:
         raise InputError("simulate needs times, log10_times or until; say how far to go.")
     asked = check_times(times)
-    with blas_threads(largest_product(problem, method)):
+    with blas_threads(largest_product(problem, method, rtol)):
         field = make_field(problem)
-        span = Span(problem, whole=not moves_in_span(problem, method))
+        span = Span(problem, whole=not moves_in_span(problem, method, rtol))
         engine = first_engine(span.problem, field, method, rtol, early_phase, asked)
         record = Record(span, field, engine, len(asked) + 1)  # and where it stopped
         run = record.trajectory(drive(record, asked, watch, rules), watch, rtol)

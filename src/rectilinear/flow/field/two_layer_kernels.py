@@ -20,10 +20,18 @@ from ..fast_math import FAST
 from .sample_losses import sample_loss, sample_pull
 
 BLOCK = 128  # samples a pass: the block of preactivations of a few hundred neurons then stays in the second-level cache
+LANES = 8  # numbers that a processor handles at once
 NEURON_TILE = 2  # neurons and inputs are handled in tiles, so that a value loaded is used several times
 INPUT_TILE = 4
 
 TINY = np.finfo(float).tiny
+
+
+@numba.njit(cache=True, nogil=True)
+def even_block(samples: int) -> int:
+    """The size of blocks of at most BLOCK that cover all samples with little padding."""
+    blocks = max(1, -(-samples // BLOCK))
+    return min(BLOCK, -(-samples // (blocks * LANES)) * LANES)
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
@@ -49,7 +57,7 @@ def drive_of_rows(
     """
     inputs, neurons = rows.shape[0], w.shape[0]
     c, e = 0.5 * (1.0 + alpha), 0.5 * (1.0 - alpha)
-    block = min(BLOCK, last - first)
+    block = even_block(last - first)
     z = np.empty((neurons, block))
     x = np.zeros((inputs, block))
     even, odd_pull, even_pull = np.empty(block), np.empty(block), np.empty(block)

@@ -23,6 +23,7 @@ TABLEAU = tuple(
         [0.09646076681806523, 0.01, 0.4798896504144996, 1.379008574103742, -3.290069515436081, 2.324710524099774],
     )
 )
+TABLE = np.array([np.pad(row, (0, STAGES - len(row))) for row in TABLEAU])  # the last row are the weights of the step
 ERROR = np.array(
     [
         0.00178001105222577714, 0.0008164344596567469, -0.007880878010261995, 0.1447110071732629,
@@ -46,9 +47,9 @@ INTERPOLANT = np.array(
 POWERS = np.arange(INTERPOLANT.shape[1])
 
 
-def interpolant(u: float) -> Array:
-    """Weights b(u) such that y(t + u h) = y(t) + h sum_s b_s(u) k_s to order 4."""
-    return np.asarray(INTERPOLANT @ u**POWERS)
+def interpolant(u: float | Array) -> Array:
+    """Weights b(u), (..., s), such that y(t + u h) = y(t) + h sum_s b_s(u) k_s to order 4."""
+    return np.asarray(np.asarray(u)[..., None] ** POWERS @ INTERPOLANT.T)
 
 
 def interpolant_slope(u: float) -> Array:

@@ -1,0 +1,98 @@
+"""Compiled stages of a plain Runge-Kutta step of two layers; weights are flat and padded to the field's tiles."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from ...arrays import Array, Mask
+from ..fast_math import FAST
+from ..field.two_layer_kernels import drive_of_rows, velocity_of_drive
+
+
+class Rows(NamedTuple):
+    """What moves the weights: samples folded as in field/two_layer.py, and the network's settings."""
+
+    rows: Array  # (inputs, rows)
+    labels: Array
+    mirror_labels: Array
+    mirrored: Mask
+    alpha: float
+    loss: int
+    samples: int
+    trains: tuple[bool, bool]
+    l2: float
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def stage(y: Array, slopes: Array, coefficients: Array, h: float, out: Array) -> None:
+    """out = y + h sum_s c_s slopes_s."""
+    out[:] = y
+    for s in range(coefficients.shape[0]):
+        c = h * coefficients[s]
+        if c != 0.0:
+            slope = slopes[s]
+            for i in range(out.shape[0]):
+                out[i] += c * slope[i]
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def drive_share(field: Rows, y: Array, first: int, last: int, drive: Array) -> float:
+    """Write the share of these rows of P g_h to `drive` (neurons, inputs); returns their summed loss."""
+    neurons, inputs = drive.shape
+    w, a = y[: neurons * inputs].reshape(neurons, inputs), y[neurons * inputs :]
+    v = np.zeros(inputs)
+    for h in range(neurons):
+        for k in range(inputs):
+            drive[h, k] = 0.0
+            v[k] += a[h] * w[h, k]
+    return drive_of_rows(
+        field.rows, field.labels, field.mirror_labels, field.mirrored, w, a, v, field.alpha, field.loss, first, last, True, drive
+    )  # fmt: skip
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def velocity(field: Rows, y: Array, drive: Array, slope: Array) -> float:
+    """Write -grad L to `slope`, from P g_h of all rows; returns |grad L|^2."""
+    neurons, inputs = drive.shape
+    cut = neurons * inputs
+    w, a, dw, da = y[:cut].reshape(neurons, inputs), y[cut:], slope[:cut].reshape(neurons, inputs), slope[cut:]
+    velocity_of_drive(drive, field.samples, w, a, field.trains, dw, da)
+    square = 0.0
+    for i in range(y.shape[0]):
+        if field.trains[0] if i < cut else field.trains[1]:
+            slope[i] -= field.l2 * y[i]
+        square += slope[i] * slope[i]
+    return square
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def all_stages(field: Rows, y: Array, slopes: Array, squares: Array, tableau: Array, h: float, new: Array, drive: Array) -> float:
+    """Slopes 1, 2, ... of a step of length h with their squares, and its end in `new`; returns the summed loss there."""
+    total = 0.0
+    for s in range(1, tableau.shape[0]):
+        stage(y, slopes, tableau[s, :s], h, new)
+        total = drive_share(field, new, 0, field.rows.shape[1], drive)
+        squares[s] = velocity(field, new, drive, slopes[s])
+    return total
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def relative_error(y: Array, new: Array, slopes: Array, weights: Array, h: float, neurons: int) -> float:
+    """Root mean square over neurons of |h sum_s e_s slopes_s| over the neuron's size, the larger of before and after."""
+    inputs = y.shape[0] // neurons - 1
+    total = 0.0
+    for n in range(neurons):
+        old_size, new_size, wrong = 0.0, 0.0, 0.0
+        for k in range(inputs + 1):
+            i = n * inputs + k if k < inputs else neurons * inputs + n
+            error = 0.0
+            for s in range(weights.shape[0]):
+                error += weights[s] * slopes[s, i]
+            wrong += error * error
+            old_size += y[i] * y[i]
+            new_size += new[i] * new[i]
+        total += wrong / max(old_size, new_size, 1e-300)
+    return h * np.sqrt(total / neurons)

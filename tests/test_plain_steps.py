@@ -1,0 +1,72 @@
+"""Plain steps for loose tolerances: against the exact engines, the laws of the flow, and themselves on more threads."""
+
+import numpy as np
+import pytest
+from test_followed import apart, ordinary
+
+import rectilinear as rl
+from rectilinear.flow.engines.plain_steps import PlainSteps
+from rectilinear.flow.field.two_layer import TwoLayerField
+from rectilinear.flow.state import flatten
+
+SETTINGS = [
+    {},
+    {"loss": "logistic", "alpha": 0.1},
+    {"l2": 0.02, "inputs": 5, "width": 7},
+    {"bias": True},
+    {"trainable": (False, True), "l2": 0.01},
+    {"trainable": (True, False), "l2": 0.01},
+]
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+def test_plain_steps_are_as_exact_as_a_loose_tolerance_asks(setting):
+    problem, times = ordinary(samples=200, scale=0.05, **setting), np.linspace(0.0, 5.0, 6)
+    exact = rl.simulate(problem, times, method="follow", rtol=1e-6)
+    run = rl.simulate(problem, times, method="plain", rtol=3e-3)
+    assert run.status is rl.Status.FINISHED
+    assert apart(run, exact) < 0.1  # single neurons may be sent another way at a kink
+    assert np.abs(run.loss - exact.loss).max() < 0.003 * exact.loss[0]
+    assert run.audit.energy_residual < 0.01
+    assert run.events is None
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+def test_slopes_are_those_of_the_problem(setting):
+    problem = ordinary(**setting)
+    engine = PlainSteps(problem, TwoLayerField(problem), 1e-2)
+    expected = [
+        -gradient if trains else 0 * gradient
+        for gradient, trains in zip(problem.gradient(problem.weights), problem.network.trainable_layers, strict=True)
+    ]
+    assert np.allclose(engine._flat(engine.slopes[:1])[0], flatten(expected), atol=1e-15, rtol=1e-12)
+
+
+def test_without_kinks_errors_fall_in_proportion_to_the_tolerance():
+    problem, times = ordinary(alpha=1.0, scale=0.5), np.linspace(0.0, 3.0, 4)
+    truth = rl.simulate(problem, times, method="smooth", rtol=1e-12)
+    errors = [apart(rl.simulate(problem, times, method="plain", rtol=rtol), truth) for rtol in (1e-3, 1e-6)]
+    assert 50 < errors[0] / errors[1] < 20_000
+
+
+def test_more_threads_give_the_same_run(monkeypatch):
+    problem, runs = ordinary(samples=2_000, inputs=8, width=150, scale=0.05), []
+    for threads in ("1", "2"):
+        monkeypatch.setenv("RECTILINEAR_THREADS", threads)
+        runs.append(rl.simulate(problem, [0.0, 1.0], method="plain", rtol=1e-2))
+    assert apart(*runs) < 1e-12
+
+
+def test_loose_tolerances_choose_plain_steps_where_neurons_would_be_followed():
+    problem = ordinary(samples=200)
+    methods = [rl.simulate(problem, [0.0, 0.5], rtol=rtol).provenance["method"] for rtol in (1e-2, 1e-3)]
+    assert methods == ["plain steps", "followed neurons"]
+    assert "plain" not in rl.simulate(ordinary(samples=5), [0.0, 0.5], rtol=1e-2).provenance["method"]
+
+
+def test_plain_steps_are_for_two_layers():
+    net = rl.Network(inputs=2, widths=(3, 3))
+    problem = rl.Problem(rl.datasets.xor(), net, net.init(scale=1.0, seed=0))
+    with pytest.raises(rl.InputError) as refusal:
+        rl.simulate(problem, [1.0], method="plain")
+    assert str(refusal.value) == "method='plain' is for two layers, found 3; use kinks, impulses, smooth or auto."
