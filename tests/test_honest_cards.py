@@ -4,6 +4,7 @@ import time
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import rectilinear as rl
@@ -38,3 +39,32 @@ def test_compiling_does_not_count_against_max_seconds(monkeypatch: pytest.Monkey
     assert watch.over_budget(0.1, "") is None
     now[0] = 36.0
     assert watch.over_budget(0.1, "") is rl.Status.OUT_OF_SECONDS
+
+
+@pytest.mark.parametrize("rtol", [1e-2, 1e-3, 1e-5])
+def test_stated_errors_cover_those_made_on_ordinary_data(rtol):
+    net = rl.Network(inputs=6, widths=(20,))
+    data = rl.datasets.gaussian_teacher(samples=120, inputs=6, seed=3)
+    problem, times = rl.Problem(data, net, net.init(scale=0.01, seed=3)), np.linspace(0.0, 20.0, 11)
+    run, exact = (rl.simulate(problem, times, rtol=wanted) for wanted in (rtol, 1e-8))
+    lost = np.abs(run.loss - exact.loss).max() / exact.loss[0]
+    assert lost < run.audit.loss_error < 1e3 * rtol
+    wrong = max(np.abs(one - two).max() / np.abs(two).max() for one, two in zip(run.weights, exact.weights, strict=True))
+    assert wrong < 3 * run.audit.weight_error
+    assert f"error     estimated at {run.audit.weight_error:.0e} of the weights" in str(run)
+
+
+@pytest.mark.parametrize(
+    ("samples", "options", "words"),
+    [
+        (200, {}, "followed neurons (too many kinks to stop the network at each)"),
+        (200, {"rtol": 1e-2}, "plain steps (rtol of 0.003 and more needs no single kinks)"),
+        (200, {"method": "smooth"}, "smooth (asked for)"),
+        (5, {}, "kink-exact (few enough kinks to stop at each)"),
+    ],
+)
+def test_the_card_says_which_way_was_taken_and_why(samples, options, words):
+    net = rl.Network(inputs=3, widths=(5,))
+    data = rl.datasets.gaussian_teacher(samples=samples, inputs=3, seed=0)
+    run = rl.simulate(rl.Problem(data, net, net.init(scale=1.0, seed=0)), [0.0, 0.1], **options)
+    assert f"method    {words}" in str(run)

@@ -64,16 +64,26 @@ class Audit:
     largest |w_h|^2 + a_h^2 that neuron has; with L2 the conserved quantity decays as e^{-2 l2 t} and that is compared. None
     where layers on either side do not both train. `loss_rise`: largest rise of the objective between two saved times, in
     units of its first value. `energy_residual`: largest |L(0) - L(t) - integral of |grad L|^2|, relative to L(0); None for
-    gradient descent, which is not a flow.
+    gradient descent, which is not a flow. `weight_error`: the estimated errors of all steps, relative to the neurons' sizes, added up;
+    errors that the flow damps are less, and those of a neuron that is sent another way at a kink can be more. `loss_error`: what these
+    can change the loss by, |grad L| |theta| times them, relative to L(0).
     """
 
     balance_drift: float | None
     loss_rise: float
     energy_residual: float | None
+    weight_error: float | None = None
+    loss_error: float | None = None
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Audit:
-        return cls(values["balance_drift"], number_from(values["loss_rise"]), values["energy_residual"])
+        return cls(
+            values["balance_drift"],
+            number_from(values["loss_rise"]),
+            values["energy_residual"],
+            values.get("weight_error"),
+            values.get("loss_error"),
+        )
 
     def __repr__(self) -> str:
         return f"Audit: {self}"
@@ -258,12 +268,21 @@ class Trajectory:
                 ("times", f"{len(self)} from {self.times[0]:g} to {self.times[-1]:g}"),
                 ("loss", f"{self.loss[0]:.6g} -> {self.loss[-1]:.6g}"),
             ]
+        if "chosen" in self.provenance:
+            rows.append(("method", f"{self.provenance['method']} ({self.provenance['chosen']})"))
         if self.statistics:
             rows.append(("cost", ", ".join(f"{_short(v)} {name}" for name, v in self.statistics.items())))
         if self.events is not None:
             rows.append(("events", str(self.events)))
         if self.audit is not None:
             rows.append(("audit", str(self.audit)))
+            if self.audit.loss_error is not None and self.audit.weight_error is not None:
+                rows.append(
+                    (
+                        "error",
+                        f"estimated at {self.audit.weight_error:.0e} of the weights, {self.audit.loss_error:.0e} of the loss",
+                    )
+                )
         if "mirror_images" in self.provenance:
             rows.append(("data", self.provenance["mirror_images"]))
         return rows

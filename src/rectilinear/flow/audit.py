@@ -10,8 +10,18 @@ from ..problem import Problem
 from ..trajectory import Audit
 
 
-def audit_run(problem: Problem, times: Array, loss: Array, weights: tuple[Array, ...], energy: Array | None) -> Audit:
-    """Audit a run; `energy` (t,) is the integral of |grad L|^2 up to each saved time, None where there is no flow."""
+def audit_run(
+    problem: Problem,
+    times: Array,
+    loss: Array,
+    weights: tuple[Array, ...],
+    energy: Array | None,
+    errors: Array | None = None,
+) -> Audit:
+    """Audit a run; `energy` (t,) is the integral of |grad L|^2 up to each saved time, None where there is no flow.
+
+    `errors` (t,) are what steps are estimated to have cost the weights, relative to the neurons' sizes.
+    """
     objective = loss
     if problem.l2:
         objective = loss + [problem.l2 * problem.network.penalty(tuple(w[k] for w in weights)) for k in range(len(times))]
@@ -22,8 +32,14 @@ def audit_run(problem: Problem, times: Array, loss: Array, weights: tuple[Array,
     if energy is not None:
         fallen = (objective[0] - objective)[len(objective) - len(times) :]
         residual = float(np.max(np.abs(fallen - energy), initial=0.0)) / start
+    weight_error = float(errors[-1]) if errors is not None and len(errors) else None
+    loss_error = None
+    if errors is not None and energy is not None and len(times) > 1:
+        speeds = np.sqrt(np.maximum(np.diff(energy), 0.0) / np.diff(times))
+        lengths = np.sqrt(sum((layer[1:] ** 2).sum(axis=(1, 2)) for layer in weights))
+        loss_error = float(np.max(speeds * lengths * errors[1:])) / start
     rise = float(np.max(np.diff(objective), initial=0.0)) / start
-    return Audit(_balance_drift(problem, times, weights), rise, residual)
+    return Audit(_balance_drift(problem, times, weights), rise, residual, weight_error, loss_error)
 
 
 def _balance_drift(problem: Problem, times: Array, weights: tuple[Array, ...]) -> float | None:

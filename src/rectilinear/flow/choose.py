@@ -84,6 +84,25 @@ def suited(problem: Problem, method: str, rtol: float) -> str:
     return "plain" if rtol >= PLAIN_RTOL else "follow"
 
 
+def reason(problem: Problem, method: str, rtol: float) -> str:
+    """Why that method, in a few words."""
+    if method != "auto":
+        return "asked for"
+    if problem.network.layers > 2:
+        return {
+            "smooth": "there are no kinks",
+            "kinks": f"rtol below {LOCATING_RTOL:g} needs every kink",
+            "impulses": f"cheapest for rtol of {LOCATING_RTOL:g} and more",
+        }[deep_method(problem, method, rtol)]
+    if _folds(problem):
+        return "there are no kinks" if problem.network.alpha == 1.0 else "samples have mirror images"
+    return {
+        "kinks": "few enough kinks to stop at each",
+        "follow": "too many kinks to stop the network at each",
+        "plain": f"rtol of {PLAIN_RTOL:g} and more needs no single kinks",
+    }[suited(problem, method, rtol)]
+
+
 def kink_exact_work(problem: Problem) -> float:
     """Multiply-adds that a kink-exact run takes, roughly: an implicit step, cubic in the samples, for half of all (neuron, kink).
 

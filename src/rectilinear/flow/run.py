@@ -89,13 +89,18 @@ class Record(Kept):
     def __init__(self, span: Span, field: Field, engine: Engine, most: int) -> None:
         super().__init__(engine)
         self.span, self.field = span, field
-        self.states, self.energies = np.empty((most, field.size)), np.empty(most)  # memory is taken as it fills
+        self.states, self.energies, self.errors = (
+            np.empty((most, field.size)),
+            np.empty(most),
+            np.empty(most),
+        )  # memory is taken as it fills
 
     def keep(self, times: Array) -> None:
         if len(times):
             new = slice(len(self.times), len(self.times) + len(times))
             states, self.energies[new] = self.engine.states(times)
             self.energies[new] += self.span.rest_energy(times)
+            self.errors[new] = sum(engine.estimated_error for engine in self.engines)
             self.states[new] = self.span.full_states(states, times)
             self.times += times.tolist()
 
@@ -112,7 +117,7 @@ class Record(Kept):
             weights=weights,
             status=ending.status,
             reason=ending.reason,
-            audit=audit_run(problem, times, loss, weights, self.energies[: len(times)]),
+            audit=audit_run(problem, times, loss, weights, self.energies[: len(times)], self.errors[: len(times)]),
             statistics=self.statistics(watch),
             provenance=self.provenance(rtol=rtol),
             events=self.span.full_events(self.engine.events()),

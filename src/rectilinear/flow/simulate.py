@@ -11,7 +11,7 @@ from ..problem import Problem, require_problem
 from ..progress import Wanted, shows_progress
 from ..trajectory import Trajectory, check_times
 from .budgets import Watch
-from .choose import checked_rtol, first_engine, largest_product, moves_in_span
+from .choose import checked_rtol, first_engine, largest_product, moves_in_span, reason
 from .field import make_field
 from .long_run import simulate_long
 from .run import Record, StopRules, drive
@@ -43,7 +43,7 @@ def simulate(
     `progress=True` shows a bar; a function `progress(fraction, note)` is called ten times a second.
 
     `method` is, in two layers, "kinks" (the whole network stops at every kink), "follow" (every neuron is followed by itself, for
-    ordinary data), "smooth" (explicit steps; sliding is followed exactly) or "auto", the one that costs least; for three layers and
+    ordinary data), "plain" (steps of order 5 that leave all kinks to the error control, for loose tolerances), "smooth" (explicit steps; sliding is followed exactly) or "auto", the one that costs least; for three layers and
     more "kinks", "impulses" (all kinks met in a step are accounted for at its end), "smooth" or "auto": kinks below an `rtol` of
     3e-7, else impulses. In two layers kinks and smooth are preceded by the exact early phase, unless `early_phase` is False, while
     outputs are below a tenth of `rtol` of the labels. `rtol` is 1e-9 by default, 1e-6 where neurons are followed by themselves, and
@@ -85,7 +85,7 @@ def simulate(
         engine = first_engine(span.problem, field, method, rtol, early_phase, asked)
         record = Record(span, field, engine, len(asked) + 1)  # and where it stopped
         run = record.trajectory(drive(record, asked, watch, rules), watch, rtol)
-    return replace(run, provenance={**run.provenance, **_pairing(problem)})
+    return replace(run, provenance={**run.provenance, "chosen": reason(problem, method, rtol), **_pairing(problem)})
 
 
 def _pairing(problem: Problem) -> dict[str, str]:

@@ -47,6 +47,7 @@ class EarlyPhase:
         self.pull = np.asarray(problem.loss.pull(problem.y, zero)) / len(zero)
         self.jumps = kinks.jumps(self.pull)
         self.matters = np.abs(self.jumps) > NO_JUMP * kinks.jumps(np.abs(self.pull)).max()
+        self.estimated_error = NEGLIGIBLE * rtol
         self.limit = NEGLIGIBLE * rtol * float(np.sqrt(np.mean(problem.y**2)))
         self.reach = np.linalg.norm(kinks.x, axis=1)
         self.common = 0.5 * (1.0 + kinks.alpha) * (self.pull @ kinks.x)  # the drive of every neuron if no kink matters

@@ -18,6 +18,11 @@ class Engine(Protocol):
     def t(self) -> float: ...
 
     @property
+    def estimated_error(self) -> float:
+        """What its steps are estimated to have cost the weights so far, over the neurons' sizes: their errors, added up."""
+        ...
+
+    @property
     def chattering(self) -> bool:
         """Whether steps have become too small to get anywhere."""
         ...

@@ -62,6 +62,7 @@ class SmoothEngine:
         if len(self.shapes) == 2 and all(problem.network.trainable_layers):
             self.balance = np.sum(problem.weights[0] ** 2, axis=1) - problem.weights[1][0] ** 2
         self.steps = 0
+        self.estimated_error = 0.0
         self._cut: float | None = None
         self._dense_ready = False
 
@@ -161,6 +162,7 @@ class SmoothEngine:
     def commit(self) -> tuple[float, float]:
         if self._cut is None:
             change = self._wants_change()
+            self.estimated_error += self.stepper.error * self.rtol
             self.stepper.accept()
             self._restore_balance(self.stepper.y[None], np.array([self.t]))
             if change:

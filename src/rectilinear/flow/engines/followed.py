@@ -72,12 +72,14 @@ class Swept:
 
 @dataclass
 class Next:
-    """What the end of a step is for the next one: the length to try, heights (neurons, lines), outputs and pulls (samples,)."""
+    """What the end of a step is for the next one: the length to try, heights (neurons, lines), outputs and pulls (samples,), and the
+    step's error."""
 
     h: float
     heights: NDArray[np.float32]
     f: Array
     pulls: Array
+    error: float
 
 
 class FollowedNeurons:
@@ -89,7 +91,7 @@ class FollowedNeurons:
         self.problem, self.rtol, self.decisions, self.times = problem, rtol, decisions, times
         self.lines = SampleLines(problem)
         self.curves = LegendreCurves(2 if rtol >= 1e-3 else 3 if rtol > 3e-5 else 4 if rtol > 3e-8 else 5)
-        self.t, self.energy = start.t, start.energy
+        self.t, self.energy, self.estimated_error = start.t, start.energy, 0.0
         self.w, self.a = self.lines.into(start.theta[:, :-1]), start.theta[:, -1].copy()
         self.signs = start.signs.copy()
         self.heights = np.empty(self.signs.shape, dtype=np.float32)
@@ -142,7 +144,7 @@ class FollowedNeurons:
         if step.sweeps > STIFF_SWEEPS:
             growth = min(growth, 1.0)
             self.directions = min(max(4, 2 * self.directions), MOST_DIRECTIONS, self.lines.samples)
-        self.step, self.next = step, Next(h * max(SHRINK, growth), heights, f, pulls)
+        self.step, self.next = step, Next(h * max(SHRINK, growth), heights, f, pulls, error)
         return True
 
     def states(self, times: Array) -> tuple[Array, Array]:
@@ -162,6 +164,7 @@ class FollowedNeurons:
         self._keep_events(step)
         self.before = (step.pulls, step.h)
         self.t += step.h
+        self.estimated_error += self.next.error
         self.w, self.a, self.signs = end.w, end.a, end.signs
         h, self.heights, self.f, self.pulls = self.next.h, self.next.heights, self.next.f, self.next.pulls
         self._wake()

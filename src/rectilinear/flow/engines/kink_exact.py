@@ -68,6 +68,7 @@ class KinkEngine:
         self.reach = float(np.linalg.norm(problem.x, axis=1).mean())
         self.now, self.energy, self.h = start.t, start.energy, 0.0
         self.chattering = False
+        self.estimated_error = 0.0
         self.steps = self.rejected = self.evaluations = self.standing = 0
         self.groups_over_time: list[tuple[float, int]] = []
         self.groups = Groups(self.kinks, start.theta, start.signs, decays=problem.l2 > 0.0)
@@ -386,6 +387,7 @@ class KinkEngine:
         self.groups.move(self.groups.carried + self.stages[-1])
         self.energy += self.h * float(WEIGHTS @ self.energies[1:])
         self.now += self.h
+        self.estimated_error += max(self.error, 0.0) * self.rtol
         self.pull = self.pulls[-1]
         self._guess = (self.h, self.stages) if self.h > 0 else None
         if self.pending is not None:

@@ -74,6 +74,7 @@ class ImpulseEngine:
         self.theta = flatten(problem.weights)
         self.start, self.end, self.stage = (self.field.new_pass() for _ in range(3))
         self.velocities = np.empty((STAGES, self.field.size))
+        self.estimated_error = self.step_error = 0.0
         self.counts = {"steps": 0, "rejected": 0, "crossings": 0, "holds": 0, "releases": 0}
         below = np.full(self.field.count, problem.network.alpha)
         self.velocity = self.field.run(self.theta, self.start, below, self.holds.kinks, False).velocity.copy()
@@ -115,7 +116,7 @@ class ImpulseEngine:
                 growth = SHRINK
             elif error > 0.0:
                 growth = min(growth, max(SHRINK, SAFETY * error**-power))
-        self.step_size = h * growth
+        self.step_size, self.step_error = h * growth, self.rtol * (smooth + kinks)
         if not (smooth <= 1.0 and kinks <= MOST_REFUSED):
             self.counts["rejected"] += 1
             return False
@@ -318,6 +319,7 @@ class ImpulseEngine:
         self.counts["holds"] += self.caught
         self.counts["releases"] += self.released
         self.t += self.h
+        self.estimated_error += self.step_error
         self.theta, self.velocity, self.start, self.holds = self.new, self.new_velocity, self.found, self.after
         penalty = self.problem.l2 * self.problem.network.penalty(self.start.layers)
         return float(np.sqrt(self.velocity @ self.velocity)), self.start.objective - penalty

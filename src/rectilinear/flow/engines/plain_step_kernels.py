@@ -69,7 +69,9 @@ def velocity(field: Rows, y: Array, drive: Array, slope: Array) -> float:
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def all_stages(field: Rows, y: Array, slopes: Array, squares: Array, tableau: Array, h: float, new: Array, drive: Array) -> float:
+def all_stages(
+    field: Rows, y: Array, slopes: Array, squares: Array, tableau: Array, h: float, new: Array, drive: Array
+) -> float:
     """Slopes 1, 2, ... of a step of length h with their squares, and its end in `new`; returns the summed loss there."""
     total = 0.0
     for s in range(1, tableau.shape[0]):

@@ -41,7 +41,7 @@ class PlainSteps:
         self.rows = -(-self.neurons // NEURON_TILE) * NEURON_TILE
         self.columns = -(-self.inputs // INPUT_TILE) * INPUT_TILE
         self.drive = np.empty((self.rows, self.columns))
-        self.t, self.energy = 0.0, 0.0
+        self.t, self.energy, self.estimated_error = 0.0, 0.0, 0.0
         padded = np.zeros((self.rows, self.columns))
         padded[: self.neurons, : self.inputs] = problem.weights[0]
         self.y = np.concatenate([padded.ravel(), problem.weights[1][0], np.zeros(self.rows - self.neurons)])
@@ -85,7 +85,7 @@ class PlainSteps:
                     stage(self.y, self.slopes, tsitouras.TABLE[s, :s], h, self.new)
                     self.end_loss = self._evaluate(self.new, s)
             error = relative_error(self.y, self.new, self.slopes, tsitouras.ERROR, h, self.neurons)
-            error /= STEP_SHARE * self.rtol
+        self.step_error, error = error, error / (STEP_SHARE * self.rtol)
         self.counts["gradients"] += tsitouras.STAGES - 1
         self.step_size = h * CONTROL.growth(error)
         self.h = h if error <= 1.0 else 0.0
@@ -106,6 +106,7 @@ class PlainSteps:
 
     def commit(self) -> tuple[float, float]:
         self.t += self.h
+        self.estimated_error += self.step_error
         self.energy += self.h * float(tsitouras.TABLE[-1] @ self.squares)
         self.h = 0.0
         self.y, self.new = self.new, self.y

@@ -116,7 +116,7 @@ class StabilisedStepper:
             return False
         self.refused = 0
         self._age += 1
-        self.t_old, self.y_old, self.y_new, self.h = self.t, self.y, new, h
+        self.t_old, self.y_old, self.y_new, self.h, self.error = self.t, self.y, new, h, error
         self.step_size = h * CONTROL.growth(error)
         return True
 

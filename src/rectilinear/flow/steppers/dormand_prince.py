@@ -144,7 +144,7 @@ class ExplicitStepper:
         self.unresolved += int(kinked)
         self._refused = None
         self._evaluate(new, k[STAGES])
-        self.t_old, self.y_old, self.y_new, self.h = self.t, self.y, new, h
+        self.t_old, self.y_old, self.y_new, self.h, self.error = self.t, self.y, new, h, error
         self.step_size = h if kinked else h * CONTROL.growth(error)
         return True
 
