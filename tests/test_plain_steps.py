@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from test_followed import apart, ordinary
 
 import rectilinear as rl
 from rectilinear.flow.engines.plain_steps import PlainSteps
 from rectilinear.flow.field.two_layer import TwoLayerField
 from rectilinear.flow.state import flatten
+from test_followed import apart, ordinary
 
 SETTINGS = [
     {},

@@ -43,11 +43,12 @@ def simulate(
     `progress=True` shows a bar; a function `progress(fraction, note)` is called ten times a second.
 
     `method` is, in two layers, "kinks" (the whole network stops at every kink), "follow" (every neuron is followed by itself, for
-    ordinary data), "plain" (steps of order 5 that leave all kinks to the error control, for loose tolerances), "smooth" (explicit steps; sliding is followed exactly) or "auto", the one that costs least; for three layers and
-    more "kinks", "impulses" (all kinks met in a step are accounted for at its end), "smooth" or "auto": kinks below an `rtol` of
-    3e-7, else impulses. In two layers kinks and smooth are preceded by the exact early phase, unless `early_phase` is False, while
-    outputs are below a tenth of `rtol` of the labels. `rtol` is 1e-9 by default, 1e-6 where neurons are followed by themselves, and
-    1e-4 for three layers and more with over 1000 kinks (samples times hidden neurons).
+    ordinary data), "plain" (steps of order 5 that leave all kinks to the error control, for loose tolerances), "smooth" (explicit steps
+    of order 8; sliding is followed exactly) or "auto", the one that costs least; for three layers and more "kinks", "impulses" (all
+    kinks met in a step are accounted for at its end), "smooth" or "auto": kinks below an `rtol` of 3e-7, else impulses. In two layers
+    kinks and smooth are preceded by the exact early phase, unless `early_phase` is False, while outputs are below a tenth of `rtol`
+    of the labels. `rtol` is 1e-9 by default, 1e-6 where neurons are followed by themselves, and 1e-4 for three layers and more with
+    over 1000 kinks (samples times hidden neurons).
 
     Classification (logistic or exponential loss, two layers) goes far beyond the range of floating-point numbers: instead of
     `times`, ask for t = 10^`log10_times` (up to 10^(2.6 10^8); -inf is the start), or go on `until="direction converges"`: until
