@@ -1,83 +1,161 @@
-"""A sweep of six points against a plain loop on one core: `python -m benchmarks.sweeps RUNS [JOBS]`.
-
-Processor time per run says what the sweep adds to a run, whatever else the machine does; runs per second need a quiet one. Starting
-processes costs the same for any number of runs, so that both are differences between RUNS and a quarter of them.
-"""
+"""A sweep of six points on all cores against a plain loop on one: runs per second, processor time and memory."""
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import resource
-import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import rectilinear as rl
+from rectilinear.crew import cores
+from rectilinear.sweep import Plan, Tally, sweep_plan
+
+from .report import Report
 
 FIXED = {"data": "six_points", "width": 20, "scale": 1e-3}
 UNTIL, POINTS, DELTAS = 1000.0, 201, np.geomspace(0.02, 0.3, 20).tolist()
+PARTS = 10  # of the sweep, between which the plain loop has its turn
+LOOP_SEEDS = 5  # of the loop's runs in each turn, at every delta
+GOAL = 1.9  # times a plain loop, on two cores
 
 
 @dataclass(frozen=True)
-class Cost:
-    """Seconds on the clock and of processors, of this process and its children, and the peak memory of each in MB."""
+class Clock:
+    """Seconds of the wall and of processors, here and in the processes of the crew."""
 
     wall: float
     here: float
-    children: float
-    peak_here: float
-    peak_child: float
+    there: float
 
     @classmethod
-    def so_far(cls) -> Cost:
-        here, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-        used = (usage.ru_utime + usage.ru_stime for usage in (here, children))
-        return cls(time.perf_counter(), *used, here.ru_maxrss / 1024, children.ru_maxrss / 1024)
+    def now(cls) -> Clock:
+        crew = [_seconds(child.pid) for child in multiprocessing.active_children()]
+        return cls(time.perf_counter(), time.process_time(), sum(crew))
 
-    def since(self, before: Cost) -> Cost:
-        spent = (self.wall - before.wall, self.here - before.here, self.children - before.children)
-        return Cost(*spent, self.peak_here, self.peak_child)
+    def __sub__(self, other: Clock) -> Clock:
+        return Clock(self.wall - other.wall, self.here - other.here, self.there - other.there)
 
 
-def plain_loop(numbers: range) -> Cost:
-    """What a user would write, for these runs of the grid."""
+@dataclass
+class Turns:
+    """Hears of every run that is done; between the parts of the sweep the crew waits while the plain loop has its turn."""
+
+    every: int
+    seeds: int
+    loops: list[Clock] = field(default_factory=list)
+    parts: list[Clock] = field(default_factory=list)
+    memory: list[tuple[float, float]] = field(default_factory=list)  # peaks so far, here and of a process, in MB
+    begun: Clock = field(default_factory=Clock.now)
+
+    def __call__(self, tally: Tally) -> None:
+        if tally.done == 1:
+            self.begun = Clock.now()  # the processes have started, which costs the same for any number of runs
+        elif tally.done and tally.done % self.every == 0:
+            self.parts.append(Clock.now() - self.begun)
+            peaks = [_peak(child.pid) for child in multiprocessing.active_children()]
+            self.memory.append((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, max(peaks)))
+            self.loops.append(plain_loop(range(len(self.loops), self.seeds, self.seeds // LOOP_SEEDS)))
+            self.begun = Clock.now()
+
+
+def plain_loop(seeds: range) -> Clock:
+    """What a user would write, for these seeds at every delta."""
     times = np.linspace(0.0, UNTIL, POINTS)
-    before = Cost.so_far()
-    for k in numbers:
-        network = rl.Network(inputs=2, widths=(20,))
-        problem = rl.Problem(rl.datasets.six_points(DELTAS[k % 20]), network, network.init(1e-3, k // 20))
-        run = rl.simulate(problem, times)
-        (run.loss[-1], rl.measures.plateau_duration(run))
-    return Cost.so_far().since(before)
+    before = Clock.now()
+    for seed in seeds:
+        for delta in DELTAS:
+            network = rl.Network(inputs=2, widths=(20,))
+            problem = rl.Problem(rl.datasets.six_points(delta), network, network.init(1e-3, seed))
+            run = rl.simulate(problem, times)
+            (run.loss[-1], rl.measures.plateau_duration(run))
+    return Clock.now() - before
 
 
-def swept(runs: int, jobs: int) -> Cost:
-    before = Cost.so_far()
-    with tempfile.TemporaryDirectory() as folder:
-        grid = {"seed": range(runs // 20), "delta": DELTAS}
-        how = {"until": UNTIL, "points": POINTS}
-        rl.sweep(FIXED, grid, ["final_loss", "plateau_duration"], folder=folder, jobs=jobs, run=how)
-    return Cost.so_far().since(before)
-
-
-def main(runs: int, jobs: int) -> None:
-    plain_loop(range(20))  # kernels are loaded
-    some = range(runs // 4, runs, 3)  # of those that both costs below differ by
-    loop = plain_loop(some)
-    few, many = swept(runs // 4, jobs), swept(runs, jobs)
-    more = runs - runs // 4
-    alone = loop.here / len(some)
-    here, there = (many.here - few.here) / more, (many.children - few.children) / more
-    print(
-        f"processor time per run: plain loop {1e3 * alone:.1f} ms; sweep {1e3 * there:.1f} ms and {1e3 * here:.2f} ms to share it out"
+def run(folder: Path, runs: int = 10_000) -> dict[str, Any]:
+    """So many runs in turns with a plain loop; the goal is 1.9 times its rate on two cores, and memory that does not grow."""
+    report, jobs = Report("sweeps", folder), cores()
+    seeds = runs // len(DELTAS)
+    every = seeds * len(DELTAS) // PARTS
+    plan = Plan.of(
+        FIXED,
+        {"seed": range(seeds), "delta": DELTAS},
+        ["final_loss", "plateau_duration"],
+        {"until": UNTIL, "points": POINTS},
     )
-    print(f"on {jobs} free cores: {jobs * alone / (there + here):.2f} times a plain loop on one")
-    print(f"runs per second: plain loop {len(some) / loop.wall:.1f}, sweep {more / (many.wall - few.wall):.1f}")
-    print(f"peak memory here: {few.peak_here:.0f} MB for {runs // 4} runs, {many.peak_here:.0f} MB for {runs};", end=" ")
-    print(f"of a process: {many.peak_child:.0f} MB")
+    plain_loop(range(1))  # kernels are loaded
+    turns = Turns(every, seeds)
+    with tempfile.TemporaryDirectory() as place:
+        tally = sweep_plan(plan, Path(place), jobs, progress=turns)
+        size = sum(path.stat().st_size for path in Path(place).rglob("*.nc")) / tally.done
+        before = Clock.now()
+        rl.open_sweep(place)
+        opened = Clock.now() - before
+    looped = [LOOP_SEEDS * len(DELTAS)] * PARTS
+    swept = [every - 1] + [every] * (PARTS - 1)
+    alone = np.array([loop.here for loop in turns.loops]) / looped
+    crew, shared = (np.array([getattr(part, name) for part in turns.parts]) / swept for name in ("there", "here"))
+    rates = np.array(swept) / [part.wall for part in turns.parts], np.array(looped) / [loop.wall for loop in turns.loops]
+    found = {
+        "runs": tally.done,
+        "jobs": jobs,
+        "loop_ms": 1e3 * alone.mean(),
+        "crew_ms": 1e3 * crew.mean(),
+        "shared_ms": 1e3 * shared.mean(),
+        "gain_by_processor_time": jobs * alone.mean() / (crew + shared).mean(),
+        "loop_rate": float(sum(looped) / sum(loop.wall for loop in turns.loops)),
+        "sweep_rate": float(sum(swept) / sum(part.wall for part in turns.parts)),
+        "gains": (rates[0] / rates[1]).tolist(),
+        "memory_here": [here for here, _ in turns.memory],
+        "memory_of_a_process": [there for _, there in turns.memory],
+        "bytes_a_run": size,
+        "open_seconds": opened.wall,
+    }
+    report.table(
+        f"{tally.done} runs, {jobs} processes, in {PARTS} parts; between two of them {looped[0]} runs by a plain loop",
+        ["", "plain loop", "sweep", "times the loop"],
+        [
+            [
+                "runs per second",
+                f"{found['loop_rate']:.1f}",
+                f"{found['sweep_rate']:.1f}",
+                f"{np.median(found['gains']):.2f} (median of the parts; {min(found['gains']):.2f} to {max(found['gains']):.2f})",
+            ],
+            [
+                "processor time of a run (ms)",
+                f"{found['loop_ms']:.1f}",
+                f"{found['crew_ms']:.1f} + {found['shared_ms']:.2f} to share it out",
+                f"{found['gain_by_processor_time']:.2f} on {jobs} free cores; goal {GOAL} on two",
+            ],
+        ],
+    )
+    report.table(
+        "peak memory (MB)",
+        ["after runs", "the process that sweeps", "largest process of the crew"],
+        [
+            [str((k + 1) * every), f"{here:.0f}", f"{there:.0f}"]
+            for k, (here, there) in enumerate(turns.memory)
+            if k in (0, PARTS // 2 - 1, PARTS - 1)
+        ],
+    )
+    report.note(f"{size:.0f} bytes a run; open_sweep reads them all in {opened.wall:.1f} s")
+    report.save(found)
+    return found
 
 
-if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 2)
+def _seconds(process: int | None) -> float:
+    """Processor time of a running process."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _peak(process: int | None) -> float:
+    """Peak memory of a running process in MB."""
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024

@@ -392,7 +392,7 @@ def test_compilation_is_announced_once(tmp_path):
 
 def test_kernels_are_compiled_ahead(call, monkeypatch):
     asked = []
-    monkeypatch.setattr("rectilinear.reproduce.kernels.compile_kernels", lambda: asked.append(True))
+    monkeypatch.setattr("rectilinear.kernels.compile_kernels", lambda: asked.append(True))
     assert call("compile").stdout == "all kernels are compiled and kept for later runs\n"
     assert call("compile", "--quiet").stdout == ""
     assert asked == [True, True]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -137,14 +138,31 @@ def test_a_run_that_ends_early_is_no_finding():
         far_run(problem, [1.0, 1e5])
 
 
-def made(name):
-    def draw():
-        figure = Figure()
-        figure.subplots().plot([0.0, 1.0])
-        return figure
+def drawn():
+    figure = Figure()
+    figure.subplots().plot([0.0, 1.0])
+    return figure
 
+
+def made(name):
     numbers = {"height": (("step",), np.array([1.0, np.inf])), "count": ((), np.array(3))}
-    return Study(name, "Is it so?", "Source", f"It is so, says {name}.", numbers, draw)
+    return Study(name, "Is it so?", "Source", f"It is so, says {name}.", numbers, drawn)
+
+
+def straight():
+    return made("straight")
+
+
+def flipped():
+    return made("flipped")
+
+
+def broken():
+    raise ValueError("nothing to see")
+
+
+def leaving():
+    os._exit(3)
 
 
 class TestCollection:
@@ -176,6 +194,22 @@ class TestCollection:
         with pytest.raises(FileError, match="the folder could not be made"):
             next(run_studies((), tmp_path / "file/sub", self.makers))
 
+    def test_processes_make_what_is_made_here(self, tmp_path):
+        makers = {"flipped": flipped, "broken": broken, "straight": straight}
+        for jobs in (0, 2):
+            steps = run_studies((), tmp_path / str(jobs), makers, jobs)
+            assert {next(steps).name, next(steps).name} == {"flipped", "straight"}
+            with pytest.raises(FlowError, match=r"found 1 that failed \(broken: ValueError: nothing to see\)\."):
+                next(steps)
+        for name in ("flipped.json", "straight.json", "studies.html"):
+            assert (tmp_path / "0" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
+
+    def test_a_process_that_dies_is_told(self, tmp_path):
+        steps = run_studies((), tmp_path, {"leaving": leaving, "straight": straight}, jobs=1)
+        assert next(steps).name == "straight"
+        with pytest.raises(FlowError, match=r"leaving: the process that made it died, perhaps for lack of memory"):
+            next(steps)
+
     def test_printed(self):
         assert repr(made("one")) == "one: Is it so?\nIt is so, says one."
 
@@ -186,7 +220,8 @@ class TestCommandLine:
     def test_study(self, call, tmp_path, monkeypatch):
         monkeypatch.setattr("rectilinear.studies.MAKERS", TestCollection.makers)
         monkeypatch.setattr(
-            "rectilinear.studies.run_studies", lambda names, out: run_studies(names, out, TestCollection.makers)
+            "rectilinear.studies.run_studies",
+            lambda names, out, jobs, engine: run_studies(names, out, TestCollection.makers),
         )
         printed = call("study", "two", "--out", tmp_path)
         assert printed.exit_code == 0

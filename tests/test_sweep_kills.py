@@ -19,8 +19,10 @@ import rectilinear as rl
 from rectilinear import whole_files
 from rectilinear.errors import FileError, FlowError
 from rectilinear.reproduce import reproduce
+from rectilinear.studies import run_studies
 from rectilinear.sweep import failures, open_sweep
 from sweep_parts import executions, problem, with_folder
+from test_studies import straight
 from trivial_claim import CLAIM
 
 GRID = {"height": [0.1, 0.2], "seed": range(5)}
@@ -190,6 +192,17 @@ def test_a_really_full_disk(tiny_disk, tmp_path):
     assert len(executions(tmp_path)) == before + 30 - done + REHEARSALS
 
 
+def test_what_killed_writers_left_is_removed_when_it_is_old(tmp_path):
+    swept(tmp_path, jobs=0)
+    old, new = (tmp_path / "runs" / f".run.nc.{name}.part" for name in ("old", "new"))
+    for place in (old, new):
+        place.write_bytes(b"half a run")
+    os.utime(old, (time.time() - 2 * whole_files.STALE,) * 2)
+    swept(tmp_path, jobs=0)
+    assert not old.exists()
+    assert new.exists()  # another process may be writing it
+
+
 @pytest.fixture(scope="module")
 def client():
     distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
@@ -233,6 +246,19 @@ class TestClusters:
     def test_the_ledger_runs_there_too(self, client, tmp_path):
         ledger = reproduce([CLAIM], tmp_path, engine=client.scheduler.address)
         assert [entry.as_recorded for entry in ledger.entries] == [True]
+
+    def test_the_studies_run_there_too(self, client, tmp_path):
+        (study,) = run_studies((), tmp_path, {"straight": straight}, engine=client.scheduler.address)
+        assert study.name == "straight"
+        assert (tmp_path / "straight.png").exists()
+
+    def test_kernels_are_compiled_by_one_worker_of_a_machine_before_any_item(self, client, tmp_path):
+        from rectilinear.crew import on_cluster
+
+        mark = tmp_path / "compiled"
+        items = [str(tmp_path / "item"), str(mark)]
+        found = dict(step for step in on_cluster(os.path.exists, items, client, str, mark.mkdir) if step[1] is not None)
+        assert found == dict(zip(items, (False, True), strict=True))  # a second mkdir would have failed
 
     def test_workers_compute_on_one_thread(self, client):
         from rectilinear.crew import on_cluster

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
+
+STALE = 3600.0  # seconds without a change, after which nobody is writing any more
 
 
 @contextmanager
@@ -31,3 +34,15 @@ def whole_file(path: Path) -> Iterator[Path]:
         place.replace(path)
     finally:
         place.unlink(missing_ok=True)
+
+
+def remove_stale(*folders: Path) -> None:
+    """Remove what processes that were killed while they wrote have left in these folders, an hour after the last change.
+
+    By age, not by process: those of other machines may share the folder.
+    """
+    for folder in folders:
+        for place in folder.glob(".*.part"):
+            with suppress(OSError):  # another process removes or finishes it
+                if time.time() - place.stat().st_mtime > STALE:
+                    place.unlink()

@@ -11,7 +11,7 @@ from .group import main
 @click.option("--quiet", is_flag=True, help="Print nothing.")
 def compile_command(quiet: bool) -> None:
     """Compile all kernels now, so that no later run has to wait for them; a matter of seconds if they are there already."""
-    from ..reproduce.kernels import compile_kernels
+    from ..kernels import compile_kernels
 
     compile_kernels()
     if not quiet:

@@ -15,11 +15,22 @@ from .group import main
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("out/studies"), help="Folder for the page, figures and numbers."
 )
+@click.option("--jobs", type=click.IntRange(min=1), help="Studies made at a time; as many as there are cores by default.")
+@click.option("--engine", metavar="ADDRESS", help="Make them on the Dask cluster whose scheduler is there, instead.")
 @click.option("--list", "only_list", is_flag=True, help="List the studies and run none.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of the findings.")
 @click.option("--quiet", is_flag=True, help="Print nothing.")
-def study_command(names: tuple[str, ...], out: Path, only_list: bool, as_json: bool, quiet: bool) -> None:
+def study_command(
+    names: tuple[str, ...],
+    out: Path,
+    jobs: int | None,
+    engine: str | None,
+    only_list: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
     """Measure what the papers on classification leave open, all questions (some twenty minutes) or the named ones."""
+    from ..crew import cores
     from ..studies import MAKERS, run_studies
 
     if only_list:
@@ -27,7 +38,7 @@ def study_command(names: tuple[str, ...], out: Path, only_list: bool, as_json: b
         click.echo(json_text(purposes) if as_json else "\n".join(f"{name:<22} {text}" for name, text in purposes.items()))
         return
     done = []
-    for study in run_studies(names, out):
+    for study in run_studies(names, out, jobs=jobs or cores(), engine=engine):
         done.append(study.to_json())
         if not (as_json or quiet):
             click.echo(f"{study!r}\n")

@@ -19,17 +19,18 @@ def share_out(
     lost: Callable[[Item], Result],
     jobs: int = 0,
     engine: Engine | None = None,
+    first: Callable[[], object] | None = None,
 ) -> Iterator[tuple[Item, Result | None]]:
     """(item, None) when its work begins and (item, result) when it is done; `lost(item)` if the process doing it died.
 
     On the Dask cluster `engine` (a client, or the address of a scheduler) if there is one, else in so many processes of our own
-    as `jobs` says, else here, one after the other.
+    as `jobs` says, else here, one after the other. `first` is done once on each machine of a cluster, before any item.
 
     >>> [result for item, result in share_out(abs, [-1, 2], lost=int) if result is not None]
     [1, 2]
     """
     if engine is not None:
-        yield from on_cluster(work, items, engine, lost)
+        yield from on_cluster(work, items, engine, lost, first)
     elif jobs:
         yield from side_by_side(work, items, jobs, lost)
     else:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
+from socket import gethostname
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from ..errors import FlowError, InputError
@@ -24,17 +25,24 @@ SAME = ["rectilinear", "numba", "scipy"]  # packages whose versions must agree, 
 
 
 def on_cluster(
-    work: Callable[[Item], Result], items: Sequence[Item], engine: Engine, lost: Callable[[Item], Result]
+    work: Callable[[Item], Result],
+    items: Sequence[Item],
+    engine: Engine,
+    lost: Callable[[Item], Result],
+    first: Callable[[], object] | None = None,
 ) -> Iterator[tuple[Item, Result | None]]:
     """As `side_by_side`, on the workers of a cluster. Results should be small: what matters is written by the work itself.
 
     A result is let go as soon as it is told, so that no worker's death makes the cluster compute it again. An item is lost when
-    the scheduler gives it up, after the deaths of several workers that held it.
+    the scheduler gives it up, after the deaths of several workers that held it. `first` is done by one worker of each machine,
+    before any item: kernels that it compiles are there for the others.
     """
     with _client(engine) as client:
         from distributed import as_completed
 
         workers = _checked_workers(client)
+        if first is not None:
+            client.run(partial(_on_one_thread, first), workers=_one_per_machine(client))
         waiting = iter(items)
         held = {}
         running = as_completed(loop=client.loop)
@@ -55,9 +63,9 @@ def on_cluster(
             yield from hand_out(1)
 
 
-def _on_one_thread(work: Callable[[Item], Result], item: Item) -> Result:
+def _on_one_thread(work: Callable[..., Result], *items: Item) -> Result:
     os.environ.update(ONE_THREAD)  # of this worker, however it was started
-    return work(item)
+    return work(*items)
 
 
 def _outcome(future: object, item: Item, lost: Callable[[Item], Result]) -> Result:
@@ -97,6 +105,11 @@ def _client(engine: Engine) -> Iterator[Client]:
         raise InputError(f"engine must be the address of a Dask scheduler, found {engine!r} ({error}).") from error
     with client:
         yield client
+
+
+def _one_per_machine(client: Client) -> list[str]:
+    """Addresses of workers, one on each host."""
+    return list({host: address for address, host in client.run(gethostname).items()}.values())
 
 
 def _checked_workers(client: Client) -> int:

@@ -20,9 +20,9 @@ from typing import Any
 from ..crew import share_out, side_by_side
 from ..errors import FileError, InputError, did_you_mean
 from ..jsonable import json_text
-from ..whole_files import whole_file
+from ..kernels import compile_kernels
+from ..whole_files import remove_stale, whole_file
 from .claim import Claim, Evidence, Form, Measurement, Verdict
-from .kernels import compile_kernels
 
 Progress = Callable[["Entry | None", Claim, int, int], None]  # (entry once done, claim, how many are done, of how many)
 
@@ -184,7 +184,7 @@ def _measured(
     """(claim, None) when its check begins, (claim, entry) when it is done."""
     if jobs and engine is None and len(claims) > FEW:
         list(side_by_side(compile_kernels, [None], 1, bool))
-    yield from share_out(partial(_measure, store), claims, _lost, jobs, engine)
+    yield from share_out(partial(_measure, store), claims, _lost, jobs, engine, compile_kernels)
 
 
 def _measure(store: Store, claim: Claim) -> Entry:
@@ -225,6 +225,7 @@ class Store:
         self.code = fingerprint(full)
         try:
             (out / "claims").mkdir(parents=True, exist_ok=True)
+            remove_stale(out, out / "claims")
         except OSError as error:
             raise FileError(f"{out}: the folder could not be made ({error}); choose another place.") from error
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..errors import FileError, InputError, did_you_mean
+from ..crew import Engine, share_out
+from ..errors import FileError, FlowError, InputError, did_you_mean
 from ..jsonable import json_text
+from ..kernels import compile_kernels
 from ..report import document, figure, tag
 from .correlation import correlation_path
 from .directions import direction_convergence
@@ -41,10 +45,17 @@ RESOLUTION = 160  # dots per inch of the PNG figures
 TITLE = "Studies of classification to infinite time"
 
 
-def run_studies(names: Sequence[str], out: Path, makers: Mapping[str, Callable[[], Study]] = MAKERS) -> Iterator[Study]:
-    """Make the named studies, or all, one after the other; each is written to `out` as soon as it is done.
+def run_studies(
+    names: Sequence[str],
+    out: Path,
+    makers: Mapping[str, Callable[[], Study]] = MAKERS,
+    jobs: int = 0,
+    engine: Engine | None = None,
+) -> Iterator[Study]:
+    """Make the named studies, or all; each is written to `out` as soon as it is done, whatever becomes of the others.
 
-    A study NAME gives NAME.png, NAME.pdf, NAME.nc and NAME.json; studies.html shows all that `out` holds.
+    A study NAME gives NAME.png, NAME.pdf, NAME.nc and NAME.json; studies.html shows all that `out` holds. They are made by `jobs`
+    processes or on a Dask cluster (`engine`), or here, one after the other.
     """
     if unknown := [name for name in names if name not in makers]:
         raise InputError(
@@ -54,11 +65,32 @@ def run_studies(names: Sequence[str], out: Path, makers: Mapping[str, Callable[[
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(f"{out}: the folder could not be made ({error}); choose another place.") from error
-    for name in names or makers:
+    failed = {}
+    work = partial(_make_and_write, makers, out.absolute())
+    with closing(share_out(work, list(names or makers), _lost, jobs, engine, compile_kernels)) as steps:  # type: ignore[type-var]
+        for name, made in steps:
+            if isinstance(made, Study):
+                (out / "studies.html").write_text(_page(makers, out), encoding="utf-8")
+                yield made
+            elif made is not None:
+                failed[name] = made
+    if failed:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in failed.items())
+        raise FlowError(f"every study must come to its end, found {len(failed)} that failed ({reasons}).")
+
+
+def _make_and_write(makers: Mapping[str, Callable[[], Study]], out: Path, name: str) -> Study | str:
+    """The study, or why there is none."""
+    try:
         study = makers[name]()
         _write(study, out)
-        (out / "studies.html").write_text(_page(makers, out), encoding="utf-8")
-        yield study
+    except Exception as error:  # one failed study must not take the others with it
+        return f"{type(error).__name__}: {error}"
+    return study
+
+
+def _lost(name: str) -> str:
+    return "the process that made it died, perhaps for lack of memory"
 
 
 def _write(study: Study, out: Path) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..crew import Engine, cores, share_out
 from ..errors import FileError, FlowError
+from ..kernels import compile_kernels
 from .grid import Shard
 from .plan import Make, Plan, key_of
 from .store import Store
@@ -153,7 +154,8 @@ def perform(
     base, any_done, deaths = plan.base, False, 0
     for chance in range(1, SECOND_CHANCE + 1):
         again = []
-        with closing(share_out(partial(_run_and_keep, plan, base, store), numbers, _died, jobs, engine)) as steps:  # type: ignore[type-var]
+        work = partial(_run_and_keep, plan, base, store)
+        with closing(share_out(work, numbers, _died, jobs, engine, compile_kernels)) as steps:  # type: ignore[type-var]
             for number, outcome in steps:
                 if outcome is None:
                     continue

@@ -27,7 +27,7 @@ from ..arrays import Array
 from ..errors import FileError
 from ..jsonable import json_text
 from ..trajectory import Trajectory
-from ..whole_files import whole_file
+from ..whole_files import remove_stale, whole_file
 
 FORMAT = 1  # raised when the folder changes in a way that old readers cannot follow
 
@@ -47,11 +47,13 @@ class Store:
         self.folder = folder.absolute()
 
     def create(self) -> None:
+        places = [self.folder / name for name in ("runs", "failed", "packs")]
         try:
-            for name in ("runs", "failed", "packs"):
-                (self.folder / name).mkdir(parents=True, exist_ok=True)
+            for place in places:
+                place.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise FileError(f"{self.folder}: the folder could not be made ({error}); choose another place.") from error
+        remove_stale(self.folder, *places)
 
     def begin(self, axes: Mapping[str, Any], base: Mapping[str, Any]) -> None:
         """Write what the sweep is; one of other axes or settings must have a folder of its own, more values may be added."""

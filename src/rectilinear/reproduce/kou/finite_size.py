@@ -11,7 +11,9 @@ from ...arrays import Array
 from ...flow import simulate
 from ...long_trajectory import LongTrajectory
 from ...plots import style
+from ...problem import Problem
 from ...reduced.stable_rank import stable_rank_of
+from ...sweep import sweep
 from ...theorems.fixed_layer import logarithmic_rates
 from ..claim import Claim, Evidence, Form, Picture, Verdict, at_most, between, noted
 from ..papers import KOU
@@ -30,8 +32,10 @@ CLASS_SIZES, WIDE = (2, 5, 20, 100), 1000  # samples and neurons per class of th
 def check_finite_size(full: bool) -> Evidence:
     half_widths = (4, 8, 16, 32, 64, 128) if full else (4, 16, 32)
     seeds = range(6 if full else 2)
-    found = np.array([[_late_and_predicted(m, seed) for seed in seeds] for m in half_widths])
-    relu, predicted = found[..., 0], found[..., 1]
+    found = sweep(
+        _orthogonal, {"half_width": half_widths, "seed": seeds}, [_rank, _limit], jobs=0, run={"log10_times": [LATE]}
+    )
+    relu, predicted = found["_rank"].values, found["_limit"].values
     wide = {n: _mean_limit(n, WIDE, draws=50) for n in CLASS_SIZES}
     leaky = np.array([_leaky_excess(m) for m in half_widths])
     rates = [np.polyfit(np.log(TIMES[3:]), np.log(row[3:]), 1)[0] for row in leaky]
@@ -85,13 +89,19 @@ def _many_neurons(class_size: int) -> float:
     return 2.0 * class_size / (class_size + 1.0)
 
 
-def _late_and_predicted(half_width: int, seed: int) -> tuple[float, float]:
-    """Stable rank of W_+ of a ReLU network on orthogonal samples of equal length at a late time, and its limit."""
-    data = datasets.orthogonal(2 * CLASS_SIZE, INPUTS, seed=seed)
-    problem = two_class_problem(data, 0.0, 2 * half_width, seed)
-    run = simulate(problem, log10_times=[LATE])
-    limit = stable_rank_of(logarithmic_rates(problem)[problem.weights[1][0] > 0])
-    return float(measures.stable_rank_by_sign(run)[-1][0]), limit
+def _orthogonal(half_width: int, seed: int) -> Problem:
+    """A ReLU network on orthogonal samples of equal length."""
+    return two_class_problem(datasets.orthogonal(2 * CLASS_SIZE, INPUTS, seed=seed), 0.0, 2 * half_width, seed)
+
+
+def _rank(run: LongTrajectory) -> float:
+    """Stable rank of W_+ at the end."""
+    return float(measures.stable_rank_by_sign(run)[-1][0])
+
+
+def _limit(run: LongTrajectory) -> float:
+    """The same at infinity, in closed form."""
+    return stable_rank_of(logarithmic_rates(run.problem)[run.problem.weights[1][0] > 0])
 
 
 def _mean_limit(class_size: int, half_width: int, draws: int) -> float:

@@ -117,11 +117,11 @@ def _draw(run: Trajectory, half_way: int) -> Figure:
 def check_seeds(full: bool) -> Evidence:
     seeds = range(50 if full else 8)
     deltas = (0.05, 0.1, 0.15, 0.3) if full else (0.05, 0.15, 0.3)
-    runs = {delta: [_to_the_end(delta, seed) for seed in seeds] for delta in deltas}
-    losses = np.array([[run.loss[-1] for run in runs[delta]] for delta in deltas])
+    found = sweep(_to_the_end, {"delta": deltas, "seed": seeds}, ["final_loss", _late_change, sectors], jobs=0)
+    losses = found["final_loss"].values
     solved = dict(zip(deltas, (losses < SOLVED).mean(axis=1), strict=True))
-    stuck = [(delta, seed, run) for delta in deltas for seed, run in enumerate(runs[delta]) if run.loss[-1] >= SOLVED]
-    tables = [sectors(run) for _, _, run in stuck]
+    stuck = [(deltas[k], seeds[j]) for k, j in np.argwhere(losses >= SOLVED)]
+    tables = found["sectors"].values[losses >= SOLVED]
     driven = [table[table[:, 2] > DRIVEN] for table in tables]
     return Evidence(
         measurements=(
@@ -130,7 +130,7 @@ def check_seeds(full: bool) -> Evidence:
             *(noted(f"δ = {delta:g}: the same", share) for delta, share in solved.items() if delta != DELTA),
             at_most(
                 "stuck seeds: change of the loss over the last sixth of the run",
-                max(abs(run.loss[-1] - run.loss[-2]) for _, _, run in stuck),
+                found["_late_change"].values[losses >= SOLVED].max(),
                 1e-9,
                 Form.CORRECTED,
             ),
@@ -140,8 +140,8 @@ def check_seeds(full: bool) -> Evidence:
         settings={"width": WIDTH, "scale": SCALE, "seeds": f"0 to {len(seeds) - 1}", "deltas": list(deltas)},
         numbers={
             "loss": (("delta", "seed"), losses),
-            "stuck": (("run", "delta and seed"), np.array([(delta, seed) for delta, seed, _ in stuck])),
-            "sectors": (("run", "sector", "from, to (degrees), drive, neurons"), np.array(tables)),
+            "stuck": (("run", "delta and seed"), np.array(stuck)),
+            "sectors": (("run", "sector", "from, to (degrees), drive, neurons"), tables),
         },
         remark="The loss converges to zero for most starts, not for all. In the others the samples that are still off would move "
         f"neurons in some sectors only, and no neuron is left there: {_empty_sectors(stuck, driven)}. So they stay for good.",
@@ -151,6 +151,11 @@ def check_seeds(full: bool) -> Evidence:
 def _to_the_end(delta: float, seed: int) -> Trajectory:
     end = 300.0 / delta
     return six_point_run(delta, seed, np.array([0.0, end * 5 / 6, end]))
+
+
+def _late_change(run: Trajectory) -> float:
+    """By how much the loss changes over the last sixth."""
+    return float(abs(run.loss[-1] - run.loss[-2]))
 
 
 def sectors(run: Trajectory) -> Array:
@@ -173,10 +178,10 @@ def sectors(run: Trajectory) -> Array:
     return np.array(rows, dtype=np.float64)
 
 
-def _empty_sectors(stuck: list[tuple[float, int, Trajectory]], driven: list[Array]) -> str:
+def _empty_sectors(stuck: list[tuple[float, int]], driven: list[Array]) -> str:
     """The sectors that would move a neuron, for the stuck seeds of Figure 2."""
     sentences = []
-    for (delta, seed, _), table in zip(stuck, driven, strict=True):
+    for (delta, seed), table in zip(stuck, driven, strict=True):
         if delta == DELTA:
             spans = ", ".join(f"{start:.0f}° to {end:.0f}°" for start, end, *_ in table)
             sentences.append(f"seed {seed} between {spans}")

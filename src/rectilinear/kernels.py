@@ -1,4 +1,4 @@
-"""Compile what the claims compute with, once and before they share the work.
+"""Compile what runs compute with, once and before processes share the work.
 
 Compiled code is kept on disk and used by all processes. Rounding may depend on the order in which kernels are compiled; when one
 process compiles them all, the first run after an install gives the same numbers as any later one.
@@ -6,15 +6,18 @@ process compiles them all, the first run after an install gives the same numbers
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
-from .. import datasets
-from ..flow import descend, simulate
-from ..network import Network
-from ..problem import Problem
-from ..theorems import predict
+from . import datasets
+from .flow import descend, simulate
+from .network import Network
+from .problem import Problem
+from .theorems import predict
 
 
+@cache
 def compile_kernels(_: object = None) -> bool:
     """Run every way of moving on small problems; a matter of seconds if all is compiled already."""
     times = np.array([0.0, 1.0, 40.0])
