@@ -352,6 +352,12 @@ class TestRefusals:
             ({"width": 4}, {"delta": [0.1]}, "a sweep needs data, a named data set or a file, found only width"),
             (SIX_POINTS, {"loss": ["square", "cubic"]}, "loss = 'cubic' fails: loss must be one of"),
             (SIX_POINTS, {"method": ["fly"]}, "the first run fails: method must be one of"),
+            (
+                SIX_POINTS,
+                {"method": ["simulate", "descend"]},
+                "method = 'descend' fails: method descend needs a learning_rate",
+            ),
+            (SIX_POINTS, {"until": [5.0, -5.0]}, "until = -5.0 fails: until must be a positive time"),
         ],
     )
     def test_of_settings(self, tmp_path, make, grid, message):

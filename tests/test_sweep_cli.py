@@ -169,6 +169,8 @@ def test_the_printed_script_runs_under_an_sbatch(call, tmp_path):
     (tmp_path / "mine.py").write_text(MINE.format(tests=TESTS))
     done = call(tmp_path / "own.toml", "--out", tmp_path / "my runs", "--slurm", 2)
     assert done.exit_code == 0
+    assert f'--output="{tmp_path}/my runs/task-%a.log"' in done.stdout
+    assert (tmp_path / "my runs").is_dir()  # SLURM makes no folder for logs
     (tmp_path / "job.sh").write_text(done.stdout)
     programs = {
         "sbatch": SBATCH.format(python=sys.executable),

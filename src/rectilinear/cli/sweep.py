@@ -66,9 +66,12 @@ def run_command(
     from ..sweep import read_plan, sweep_plan
     from ..sweep.grid import Shard
     from ..sweep.slurm import script, shard_of_task
+    from ..sweep.store import Store
 
     plan = read_plan(grid)
     if slurm is not None:
+        plan.rehearse()  # a grid that cannot work is refused here, not by every task
+        Store(out).create()  # where tasks write their logs
         click.echo(script(grid, out, slurm), nl=False)
         return
     if at:

@@ -7,6 +7,7 @@ import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -95,17 +96,21 @@ class Plan:
 
     def rehearse(self) -> None:
         """Refuse now what would fail in every run: problems that cannot be made, runs that cannot begin, measures that fail."""
-        own = [(name, values) for name, values in self.grid.axes.items() if name not in RUN]
-        first = self.grid.point(0)
+        first, begin = self.grid.point(0), partial(self.run_at, rehearsal=True)
         if self.make is problem_of:
-            for name, values in own:
-                for value in values:
-                    self._refusing(f"{name} = {value!r}", lambda point: self.problem_at(point), {**first, name: value})
-        began = self._refusing("the first run", lambda point: self.run_at(point, rehearsal=True), first)
+            self._try_values([name for name in self.grid.axes if name not in RUN], self.problem_at)
+        began = self._refusing("the first run", begin, first)
+        self._try_values([name for name in self.grid.axes if name in RUN], begin)
         try:
             self.numbers(began)
         except Exception:  # perhaps only because the run is that short
             self._refusing("the measures of the first run", lambda point: self.numbers(self.run_at(point)), first)
+
+    def _try_values(self, axes: list[str], attempt: Callable[[Point], Any]) -> None:
+        """Attempt every value of these axes, others at their first."""
+        for name in axes:
+            for value in self.grid.axes[name]:
+                self._refusing(f"{name} = {value!r}", attempt, {**self.grid.point(0), name: value})
 
     def require_portable(self) -> None:
         """Refuse functions that other processes could not find."""

@@ -38,7 +38,7 @@ def script(plan: Path, out: Path, tasks: int) -> str:
 #SBATCH --job-name=sweep
 #SBATCH --array=1-{tasks}
 #SBATCH --cpus-per-task=1
-#SBATCH --output={out.absolute()}/task-%a.log
+#SBATCH --output="{out.absolute()}/task-%a.log"
 # add what your cluster wants: --time, --mem, --partition, and lines that activate your environment
 export NUMBA_CACHE_DIR={folder}/kernels  # compiled once, used by all tasks
 rectilinear sweep {file} --out {folder} --jobs 1 --shard "$SLURM_ARRAY_TASK_ID/{tasks}"
