@@ -4,11 +4,13 @@ Given the pulls r_i(t) of the samples over a step, neurons do not interact. So a
 1. guesses the pulls, as polynomials (steppers/legendre_curves.py);
 2. follows every neuron by itself, exactly, through its own crossings and holds (neuron_path.py): an event costs microseconds;
 3. takes the exact moments of the outputs from the neurons' paths, and from them new pulls;
-4. goes on with 2 until the weights no longer change (waveform relaxation). Where that is slow because outputs react strongly,
-   the leading directions of the tangent kernel K are solved for instead (Newton): with dr/dt = -D K r, D the loss's curvature,
-   a change e of the pulls calls for delta with (I + h D K T) delta = e, T the integral from 0.
+4. goes on with 2 until the weights no longer change (waveform relaxation, accelerated by steppers/mixing.py). Where that is slow
+   because outputs react strongly, the leading directions of the tangent kernel are solved for (steppers/stiff_directions.py).
 
-The error of a step is what the pulls at its end miss, delta r = r(W) - (projected r), as a drive over the step.
+Projected pulls make a step like that of Gauss' methods: what relaxes fast within it is not damped. So where directions are stiff the
+last coefficient of the pulls is chosen such that they are met at the end of the step, as by Radau's methods, and transients die.
+
+The error of a step is what projected pulls miss at its end, delta r = r(W) - (projected r), as a drive over the step.
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ from ..kinks.single_neuron import EVENT_FIELDS, KnownStep, free_drives
 from ..kinks.ways_out import WaysOut
 from ..state import Start, flatten
 from ..steppers.legendre_curves import LegendreCurves, gauss_rules
+from ..steppers.mixing import Mixing
+from ..steppers.stiff_directions import StiffDirections
 from ..threads import in_shares
 from . import neuron_path
 from .neuron_path import AT_ORIGIN, End, Rules, follow_neurons
@@ -43,7 +47,6 @@ UNCHANGED = 0.03  # of the tolerance: neurons whose drive has changed by less ar
 MOST_SWEEPS = 12
 SLOW_SWEEPS = 0.7  # contraction by a sweep that is not worth going on
 STIFF_SWEEPS = 4  # beyond so many sweeps more directions are solved for
-MOST_DIRECTIONS = 64
 FAR_OFF = 0.15  # change of the weights by the first sweep that shows the step to be too long
 AIMED_CHANGE = 0.03  # the same for a step as long as it should be
 SAFETY, SHRINK, GROW, ERROR_ORDER = 0.9, 0.2, 2.0, 3.0
@@ -62,6 +65,7 @@ class Swept:
 
     h: float
     pulls: Array
+    projected: Array
     outputs: Array
     end: End
     happened: list[Array]
@@ -99,7 +103,7 @@ class FollowedNeurons:
         self.pulls = self._pull(self.f)
         self.gaps = np.full(len(self.a), 0.1)
         self.before: tuple[Array, float] | None = None
-        self.directions, self.block = 0, np.empty((self.lines.samples, 0))
+        self.stiff = StiffDirections(self.lines.samples)
         self.counts = {"steps": 0, "rejected": 0, "sweeps": 0, "gradients": 0, "pieces": 0}
         self.log: list[Array] = []
         self.step: Swept | None = None
@@ -143,7 +147,7 @@ class FollowedNeurons:
             return False
         if step.sweeps > STIFF_SWEEPS:
             growth = min(growth, 1.0)
-            self.directions = min(max(4, 2 * self.directions), MOST_DIRECTIONS, self.lines.samples)
+            self.stiff.add()
         self.step, self.next = step, Next(h * max(SHRINK, growth), heights, f, pulls, error)
         return True
 
@@ -215,10 +219,11 @@ class FollowedNeurons:
             np.empty((neurons, len(saved), self.w.shape[1])), np.empty((neurons, len(saved))),
         )  # fmt: skip
         happened = [np.empty((0, EVENT_FIELDS + curves.degree + 1))] * neurons
-        pulls = self._guess(h)
+        solver = self._solver(h)
+        pulls = self._guess(h, solver)
         drives = h * lines.drives(self.signs, pulls)
         followed = np.full_like(drives, np.inf)
-        solver = self._solver(h)
+        mixing = Mixing()
         change, first_change = np.inf, np.inf
         for sweep in range(MOST_SWEEPS):
             todo = ~(curves.size((drives - followed).transpose(0, 2, 1)).max(axis=1) <= UNCHANGED * self.rtol)
@@ -231,7 +236,10 @@ class FollowedNeurons:
                 new[:, 0] += self.problem.y
             else:
                 new = curves.project(self._pull(outputs @ curves.at_nodes))
-            found = new - pulls
+            projected = new.sum(axis=1)
+            if solver is not None:  # the end is met
+                new[:, -1] += self._pull(lines.outputs(end.w, end.a)) - projected
+            found = new - pulls if solver is None else solver(new - pulls)
             drive_change = h * lines.drives(self.signs, found)
             before, change = change, float(np.sqrt(np.mean((drive_change**2 / curves.norms[:, None]).sum(axis=(1, 2)))))
             self.counts["sweeps"] += 1
@@ -239,14 +247,11 @@ class FollowedNeurons:
             if sweep == 0:
                 first_change = change
             if change <= AGREED * self.rtol:
-                return Swept(h, new, outputs, end, happened, saved, sweep + 1, first_change)
+                return Swept(h, pulls + found, projected, outputs, end, happened, saved, sweep + 1, first_change)
             if not change <= FAR_OFF or (sweep > 1 and change > SLOW_SWEEPS * before):
                 return None
-            if solver is not None:
-                found = solver(found)
-                drive_change = h * lines.drives(self.signs, found)
-            pulls = pulls + found
-            drives = drives + drive_change
+            found, drive_change = mixing.corrected((pulls, drives), (found, drive_change))
+            pulls, drives = pulls + found, drives + drive_change
         return None
 
     def _saved(self, h: float) -> Array:
@@ -254,15 +259,17 @@ class FollowedNeurons:
         inside = self.times[(self.times > self.t) & (self.times <= self.t + h * (1.0 + 1e-14))]
         return np.minimum((inside - self.t) / h, 1.0)
 
-    def _guess(self, h: float) -> Array:
+    def _guess(self, h: float, solver: Callable[[Array], Array] | None) -> Array:
         """The pulls over the next step: the last step's, gone on with from where they have come to."""
         curves = self.curves
+        constant = np.eye(1, curves.degree + 1)[0]
         if self.before is None:
-            return np.outer(self.pulls, np.eye(1, curves.degree + 1)[0])
+            return np.outer(self.pulls, constant)
         old, length = self.before
         keep = min(curves.degree, 2) + 1
         values = old[:, :keep] @ curves.at(1.0 + h / length * curves.nodes)[:keep]
-        return curves.project(values + (self.pulls - old[:, :keep].sum(axis=1))[:, None])
+        apart = np.outer(self.pulls - old[:, :keep].sum(axis=1), constant)
+        return curves.project(values) + (apart if solver is None else solver(apart))
 
     def _follow(
         self, h: float, todo: Mask, drives: Array, pulls: Array, saved: Array, end: End, happened: list[Array]
@@ -323,44 +330,28 @@ class FollowedNeurons:
     def _error(self, step: Swept, pulls: Array) -> float:
         """What the defect of the pulls at the step's end does to the weights, over the neurons' sizes (root mean square)."""
         end = step.end
-        drive = self.lines.drives(end.signs, (pulls - step.pulls.sum(axis=1))[:, None])[:, 0]
+        defect = pulls - step.projected
+        if self.stiff:
+            defect = self.stiff.relaxed(defect, step.h)
+        drive = self.lines.drives(end.signs, defect[:, None])[:, 0]
         self.counts["gradients"] += 1
         sizes = np.maximum((self.w**2).sum(axis=1) + self.a**2, (end.w**2).sum(axis=1) + end.a**2) + 1e-300
         moved = end.a**2 * (drive**2).sum(axis=1) + (end.w * drive).sum(axis=1) ** 2
         return DEFECT_SHARE * step.h * float(np.sqrt(np.mean(moved / sizes)))
 
     def _solver(self, h: float) -> Callable[[Array], Array] | None:
-        """What solves for the leading directions of the kernel, if sweeps alone are slow."""
-        if not self.directions:
+        """What solves for the stiff directions, if sweeps alone are slow."""
+        if not self.stiff:
             return None
-        curves, samples = self.curves, self.lines.samples
-        y = self.problem.y
-        root = np.sqrt(np.maximum(self.problem.loss.curvature(y, self.f), 1e-300))[:, None]
-        if self.block.shape[1] < self.directions:
-            more = np.random.default_rng(0).standard_normal((samples, self.directions - self.block.shape[1]))
-            self.block = np.linalg.qr(np.concatenate([self.block, more], axis=1))[0]
-            self._improve(root)
-        ritz, values = self._improve(root)
-        inverse = np.linalg.inv(np.eye(curves.degree + 1) + h * values[:, None, None] * curves.integration.T)
+        curvature = np.asarray(self.problem.loss.curvature(self.problem.y, self.f))
+        self.counts["gradients"] += self.stiff.find(self._kernel, curvature)
+        return self.stiff.solver(h, self.curves.damped_integration)
 
-        def solve(change: Array) -> Array:
-            along = ritz.T @ (change / root)
-            answered = np.einsum("mij,mj->mi", inverse, along)
-            return change + root * (ritz @ (answered - along))
-
-        return solve
-
-    def _improve(self, root: Array) -> tuple[Array, Array]:
-        """One round of subspace iteration with D^1/2 K D^1/2: Ritz vectors (samples, m) and values."""
-        drives = self.lines.drives(self.signs, root * self.block)
+    def _kernel(self, block: Array) -> Array:
+        """The tangent kernel times a block (samples, m) of pulls; held neurons move along their kinks."""
+        drives = self.lines.drives(self.signs, block)
         free_drives(self.signs, self.lines.normals, drives)
-        image = root * self.lines.outputs_of(self.signs, self._products_moved(drives))
-        self.counts["gradients"] += self.block.shape[1]
-        small = self.block.T @ image
-        values, turn = np.linalg.eigh(0.5 * (small + small.T))
-        ritz = self.block @ turn
-        self.block = np.linalg.qr(image)[0]
-        return ritz, np.maximum(values, 0.0)
+        return self.lines.outputs_of(self.signs, self._products_moved(drives))
 
     def _products_moved(self, drives: Array) -> Array:
         """How fast a w of each neuron moves under drives (neurons, k, inputs)."""

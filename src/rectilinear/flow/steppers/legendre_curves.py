@@ -36,7 +36,9 @@ class LegendreCurves:
         nodes, weights = legendre.leggauss(degree + MORE_NODES)
         self.nodes, self.weights = 0.5 * (nodes + 1.0), 0.5 * weights
         self.at_nodes = self.at(self.nodes)
-        self.integration = self.project(self.integrals(self.nodes))  # (k, coefficients of the integral of P_k from 0)
+        # the integral of P_k from 0: its coefficients (k, coefficients), the last one such that its end is met
+        self.damped_integration = self.project(self.integrals(self.nodes))
+        self.damped_integration[:, -1] = np.eye(degree + 1)[0] - self.damped_integration[:, :-1].sum(axis=1)
 
     def at(self, tau: Array) -> Array:
         """P_k(2 tau - 1), (k, tau)."""
