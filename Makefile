@@ -2,9 +2,12 @@
 PYTHON ?= python3.11
 BIN := .venv/bin
 BENCH := .venv-bench/bin
+DIST := .venv-dist/bin
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: reproduce reproduce-full test test-torch test-slow studies bench docs lock clean
+# The interpreters on which the wheel is tried: those of the supported versions that run here, or those you name.
+PYTHONS ?= $(foreach version,3.11 3.12 3.13 3.14,$(shell python$(version) -c 'import sys; print(sys.executable)' 2>/dev/null))
+.PHONY: reproduce reproduce-full lint test test-torch test-slow studies bench docs dist lock clean
 
 reproduce: .venv/ready  ## the main job: the papers' claims and figures into out/report.html
 	$(BIN)/rectilinear reproduce --out out
@@ -12,11 +15,13 @@ reproduce: .venv/ready  ## the main job: the papers' claims and figures into out
 reproduce-full: .venv/ready  ## the same at the papers' sizes and with many seeds, into out/full
 	$(BIN)/rectilinear reproduce --full --out out/full
 
-test: .venv/ready  ## everything CI checks
+lint: .venv/ready  ## lint, format, types and the contract of imports: what runs before every commit
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+test: lint  ## everything CI checks
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest tests/test_kernels.py
 	$(BIN)/pytest -n 2
 	$(BIN)/rectilinear reproduce --out out
@@ -37,6 +42,12 @@ bench: .venv-bench/ready  ## the benchmark tables, against peers in an environme
 docs: .venv/ready  ## run every example of the README and the pages in docs/
 	$(BIN)/pytest README.md docs
 
+dist: .venv/ready .venv-dist/ready  ## sdist and wheel into dist, checked, and the wheel tried in empty environments
+	rm -rf dist
+	$(BIN)/hatchling build
+	$(DIST)/twine check --strict dist/*
+	for python in $(PYTHONS); do $$python packaging/try_wheel.py dist/*.whl || exit 1; done
+
 .venv/ready: requirements/dev.txt pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --require-hashes -r requirements/dev.txt
@@ -50,12 +61,17 @@ docs: .venv/ready  ## run every example of the README and the pages in docs/
 	$(BENCH)/pip install --quiet --no-deps --no-build-isolation -e .
 	touch $@
 
+.venv-dist/ready: requirements/dist.txt
+	$(PYTHON) -m venv .venv-dist
+	$(DIST)/pip install --quiet --require-hashes -r requirements/dist.txt
+	touch $@
+
 LOCK := pip-compile --generate-hashes --strip-extras --no-header --allow-unsafe
-lock:  ## renew the lock files from pyproject.toml and requirements/bench.in (needs pip-tools and sight of torch's CPU build)
+lock:  ## renew the lock files from pyproject.toml and requirements/*.in (needs pip-tools and sight of torch's CPU build)
 	$(LOCK) --extra dev -o requirements/dev.txt pyproject.toml
-	$(LOCK) -o requirements/bench.txt requirements/bench.in
-	sed -i '/^--/d' requirements/dev.txt requirements/bench.txt  # where the packages came from is not ours to say
+	for kind in bench dist site; do $(LOCK) -o requirements/$$kind.txt requirements/$$kind.in || exit 1; done
+	sed -i '/^--/d' requirements/*.txt  # where the packages came from is not ours to say
 
 clean:
-	rm -rf .venv .venv-bench out dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-bench .venv-dist .venv-site out dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
