@@ -3,11 +3,12 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 BENCH := .venv-bench/bin
 DIST := .venv-dist/bin
+SITE := .venv-site/bin
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 # The interpreters on which the wheel is tried: those of the supported versions that run here, or those you name.
 PYTHONS ?= $(foreach version,3.11 3.12 3.13 3.14,$(shell python$(version) -c 'import sys; print(sys.executable)' 2>/dev/null))
-.PHONY: reproduce reproduce-full lint test test-torch test-slow studies bench docs dist lock clean
+.PHONY: reproduce reproduce-full lint test test-torch test-slow studies bench docs dist site lock clean
 
 reproduce: .venv/ready  ## the main job: the papers' claims and figures into out/report.html
 	$(BIN)/rectilinear reproduce --out out
@@ -42,6 +43,13 @@ bench: .venv-bench/ready  ## the benchmark tables, against peers in an environme
 docs: .venv/ready  ## run every example of the README and the pages in docs/
 	$(BIN)/pytest README.md docs
 
+site: .venv-site/ready  ## this documentation as pages into out/site, warnings are errors; then every page and link is looked at
+	$(SITE)/rectilinear reproduce --out out
+	$(SITE)/python website/assemble.py out out/site-source
+	rm -rf out/site
+	$(SITE)/sphinx-build --fail-on-warning --keep-going --quiet out/site-source out/site
+	SITE=out/site $(SITE)/pytest tests/test_site.py
+
 dist: .venv/ready .venv-dist/ready  ## sdist and wheel into dist, checked, and the wheel tried in empty environments
 	rm -rf dist
 	$(BIN)/hatchling build
@@ -59,6 +67,13 @@ dist: .venv/ready .venv-dist/ready  ## sdist and wheel into dist, checked, and t
 	$(BENCH)/pip install --quiet --require-hashes -r requirements/dev.txt
 	$(BENCH)/pip install --quiet --require-hashes -r requirements/bench.txt
 	$(BENCH)/pip install --quiet --no-deps --no-build-isolation -e .
+	touch $@
+
+.venv-site/ready: requirements/dev.txt requirements/site.txt pyproject.toml
+	$(PYTHON) -m venv .venv-site
+	$(SITE)/pip install --quiet --require-hashes -r requirements/dev.txt
+	$(SITE)/pip install --quiet --require-hashes -r requirements/site.txt
+	$(SITE)/pip install --quiet --no-deps --no-build-isolation -e .
 	touch $@
 
 .venv-dist/ready: requirements/dist.txt

@@ -9,7 +9,6 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 import rectilinear  # noqa: E402
-from figures import figures_of_block  # noqa: E402
 
 project = "Rectilinear"
 author = "The Rectilinear authors"
@@ -41,8 +40,9 @@ sphinx_gallery_conf = {
     "examples_dirs": "examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",
-    "image_scrapers": (figures_of_block,),
+    "image_scrapers": ("figures.figures_of_block",),
     "reset_modules": (),
+    "subsection_order": ["examples/questions", "examples/theorems", "examples/figures"],
     "within_subsection_order": "FileNameSortKey",
     "capture_repr": ("__repr__",),
     "abort_on_example_error": True,
@@ -61,6 +61,7 @@ html_css_files = ["site.css"]
 html_favicon = "_static/icon.svg"
 html_show_sourcelink = False
 html_copy_source = False
+html_context = {"default_mode": "auto"}
 html_sidebars = {"index": [], "CHANGELOG": []}
 html_theme_options = {
     "logo": {"text": "Rectilinear"},

@@ -30,6 +30,7 @@ def figures_of_block(block: Any, variables: dict[str, Any], settings: dict[str, 
             path = str(Path(next(places)).with_suffix(".gif"))
             Path(path).write_bytes(value.read_bytes())
             with Image.open(value) as moving:
+                moving.seek(moving.n_frames - 1)
                 moving.convert("RGB").save(Path(path).with_suffix(".png"))  # thumbnails are made of it
             value.unlink()
             paths.append(path)

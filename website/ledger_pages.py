@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from markdown import prose, table
 from rectilinear.reproduce import CLAIMS, Entry, Measurement, Verdict
 from rectilinear.reproduce.claim import written
 from rectilinear.reproduce.papers import PAPERS
 from rectilinear.studies import MAKERS
+from writing import prose, table
 
 
 def read(folder: Path) -> dict[str, Entry]:
@@ -58,14 +58,29 @@ def _row(measurement: Measurement) -> Sequence[str]:
 def _paper(key: str, entries: Sequence[Entry]) -> str:
     paper = PAPERS[key]
     cited = prose(paper.citation) + (f" <{paper.url}>" if paper.url else "")
-    return "\n\n".join((f"# {paper.authors}", f"*{paper.title}*", cited, *map(claim_section, entries))) + "\n"
+    return (
+        "\n\n".join(
+            (
+                f"# {paper.authors}",
+                f"*{paper.title}*",
+                cited,
+                *(f"(claim-{entry.claim.name})=\n{claim_section(entry)}" for entry in entries),
+            )
+        )
+        + "\n"
+    )
 
 
 def _overview(ledger: Mapping[str, Entry]) -> str:
     counts = {verdict: sum(entry.verdict is verdict for entry in ledger.values()) for verdict in Verdict}
     told = "; ".join(f"{badge(verdict)} {count}: {verdict.meaning}" for verdict, count in counts.items() if count)
     rows = [
-        (badge(entry.verdict), f"[{prose(entry.claim.title)}]({entry.claim.paper}.md)", prose(entry.claim.source), prose(entry.headline))
+        (
+            badge(entry.verdict),
+            f"[{prose(entry.claim.title)}](#claim-{entry.claim.name})",
+            prose(entry.claim.source),
+            prose(entry.headline),
+        )
         for entry in ledger.values()
     ]
     return "\n\n".join(

@@ -11,10 +11,11 @@ from types import ModuleType
 from typing import Any
 
 import click
+
 import rectilinear as rl
-from markdown import docstring
 from rectilinear import plugins, reproduce, studies
 from rectilinear.cli import main
+from writing import docstring
 
 MODULES: dict[str, ModuleType] = {
     "rectilinear": rl,
@@ -43,7 +44,11 @@ def public_names(module: ModuleType) -> list[str]:
     """What a module offers."""
     if hasattr(module, "__all__"):
         return [name for name in module.__all__ if not inspect.ismodule(getattr(module, name))]
-    return [name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__ and name[0] != "_"]
+    return [
+        name
+        for name, value in vars(module).items()
+        if getattr(value, "__module__", "") == module.__name__ and name[0] != "_"
+    ]
 
 
 def _module(name: str, module: ModuleType, seen: set[int]) -> str:
@@ -106,11 +111,13 @@ def _signature(thing: Any) -> str:
         return "()"
     kept = [
         parameter.replace(
-            default=_Shown("...") if _opaque(parameter.default) else parameter.default, annotation=_plain(parameter.annotation)
+            default=_Shown("...") if _opaque(parameter.default) else parameter.default,
+            annotation=_plain(parameter.annotation),
         )
         for parameter in written.parameters.values()
     ]
-    return str(written.replace(parameters=kept, return_annotation=_plain(written.return_annotation)))
+    returned = inspect.Signature.empty if inspect.isclass(thing) else _plain(written.return_annotation)
+    return str(written.replace(parameters=kept, return_annotation=returned))
 
 
 class _Shown:
@@ -128,7 +135,7 @@ def _plain(annotation: Any) -> Any:
 
 
 def _opaque(default: Any) -> bool:
-    return default is not inspect.Parameter.empty and repr(default).startswith(("<", "PosixPath", "WindowsPath"))
+    return default is not inspect.Parameter.empty and bool(re.search("<|PosixPath|WindowsPath", repr(default)))
 
 
 def _constant(thing: Any) -> str:

@@ -7,13 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 import rectilinear as rl
-from markdown import docstring, prose, table
+from ledger_pages import claim_section
 from rectilinear import conditions
 from rectilinear.reproduce import Entry
 from rectilinear.theorems import THEOREMS, Theorem
 from rectilinear.theorems.theorem import any_time, finite_times, limit_only
-
-from ledger_pages import claim_section
+from writing import docstring, prose, table
 
 CLAIMS: Mapping[str, Sequence[str]] = {  # the claims of the ledger that measure each theorem
     "limit": ("corollary_6_square", "corollary_6_logistic"),
@@ -56,7 +55,7 @@ def page(theorem: Theorem, entries: Sequence[Entry]) -> str:
     key = PAPERS[theorem.source.partition(",")[0].partition(" ")[0]]
     where = sys.modules[theorem.solve.__module__]
     parts = [
-        f"# {_sentence(theorem.title)}",
+        f"# {prose(_sentence(theorem.title))}",
         f"`{theorem.name}`, from {prose(theorem.source)} {{cite}}`{key}`. See it run: "
         f"{{doc}}`/gallery/theorems/plot_{theorem.name}`.",
         "## What it says",
@@ -78,7 +77,11 @@ def page(theorem: Theorem, entries: Sequence[Entry]) -> str:
 
 def _hypothesis(theorem: Theorem, name: str) -> tuple[str, str, str]:
     measured = getattr(conditions, name, None)
-    asks = (measured.__doc__ or "").split("\n\n")[0].replace("\n", " ") if measured else "the times asked for are within its window."
+    asks = (
+        (measured.__doc__ or "").split("\n\n")[0].replace("\n", " ")
+        if measured
+        else "the times asked for are within its window."
+    )
     mark = " •" if name in theorem.essential else ""
     return f"`{name}`{mark}", prose(" ".join(asks.split())), prose(_sentence(theorem.breaks[name]) + ".")
 
@@ -87,7 +90,9 @@ def _where(theorem: Theorem) -> str:
     found = applicability()
     rows = [(f"`{data}`", ", ".join(words)) for data, words in found[theorem.name].items()]
     if not rows:
-        return "None of the named data sets satisfies it in the settings that are tried here; the gallery shows one that does."
+        return (
+            "None of the named data sets satisfies it in the settings that are tried here; the gallery shows one that does."
+        )
     tried = f"Tried: every named data set with {WIDTH} ReLU neurons and four settings of loss, start and second layer."
     return f"{table(('data set', 'settings in which every hypothesis holds'), rows)}\n\n{tried}"
 
@@ -113,7 +118,8 @@ def applicability() -> dict[str, dict[str, list[str]]]:
 def _overview() -> str:
     ranked = sorted(THEOREMS.values(), key=lambda theorem: -theorem.strength)
     rows = [
-        (f"[`{theorem.name}`]({theorem.name}.md)", prose(_sentence(theorem.title)), prose(theorem.source)) for theorem in ranked
+        (f"[`{theorem.name}`]({theorem.name}.md)", prose(_sentence(theorem.title)), prose(theorem.source))
+        for theorem in ranked
     ]
     return "\n\n".join(
         (
@@ -121,7 +127,7 @@ def _overview() -> str:
             "Each page is made from the registry that `predict` and `diagnose` use, and from the ledger of what was measured. "
             "`predict` takes the first of this list whose hypotheses all hold.",
             table(("name", "what it says", "source"), rows),
-            "```{toctree}\n:hidden:\n\n" + "\n".join(theorem.name for theorem in ranked) + "\n```",
+            "```{toctree}\n:hidden:\n\n" + "\n".join(f"{theorem.name} <{theorem.name}>" for theorem in ranked) + "\n```",
         )
     )
 

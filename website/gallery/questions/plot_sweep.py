@@ -1,0 +1,22 @@
+"""
+How does it depend on ...? Sweeps
+=================================
+
+A grid of settings, a measure, one call. With a ``folder`` every run is kept, and the call goes on where it was interrupted.
+"""
+
+import rectilinear as rl
+
+table = rl.sweep(
+    {"data": "six_points", "width": 12, "scale": 1e-2},
+    grid={"delta": [0.1, 0.15, 0.2, 0.3], "seed": range(3)},
+    measure="plateau_duration",
+    run={"until": 1500.0, "points": 301},
+    jobs=0,
+)
+table["plateau_duration"].median("seed").values.round(0)
+
+# %%
+# The median over seeds, and their spread: about one over the shift.
+
+figure = rl.plots.sweep_overview(table)
