@@ -23,14 +23,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="the pages are looked at in Chromium, and there is none here")
 SIZES = {"desktop": (1366, 900), "phone": (390, 844)}
 WAIT = 120_000  # milliseconds
-READ_ELSEWHERE = (
-    "arxiv.org",
-    "openreview.net",
-    "pypi.org",
-    "sphinx-doc.org",
-    "sphinx-gallery.github.io",
-    "keepachangelog.com",
-)
+READ_ELSEWHERE = ("arxiv.org", "openreview.net", "sphinx-gallery.github.io")
 
 
 class Links(HTMLParser):
