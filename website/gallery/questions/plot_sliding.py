@@ -11,8 +11,8 @@ import numpy as np
 import rectilinear as rl
 
 data = rl.datasets.six_points(delta=0.15)
-net = rl.Network(inputs=2, widths=(12,))
-problem = rl.Problem(data, net, net.init(scale=1e-2, seed=1))
+net = rl.Network(inputs=2, widths=(40,))
+problem = rl.Problem(data, net, net.init(scale=1e-3, seed=0))
 run = rl.simulate(problem, np.linspace(0, 1500, 301))
 run.events
 
