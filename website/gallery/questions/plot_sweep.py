@@ -17,7 +17,7 @@ table = rl.sweep(
 table["plateau_duration"].median("seed").values.round(0)
 
 # %%
-# The median over seeds, and their spread: the smaller the shift, the longer the plateau. One of the three starts has no neuron that can leave
-# it, so its duration is infinite.
+# The median over seeds, and their spread: the smaller the shift, the longer the plateau. One of the three starts has no neuron that can
+# leave it, so its duration is infinite.
 
 figure = rl.plots.sweep_overview(table)
