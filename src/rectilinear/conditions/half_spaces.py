@@ -16,6 +16,7 @@ from ..problem import Problem
 from .mirror import MATCHED_AT_ONCE, principal_axes
 
 AXES = 4  # principal axes looked at
+ROWS = 1024  # samples summed over at once
 NEURONS = 8  # starting neurons looked at, the largest ones
 
 
@@ -70,6 +71,7 @@ def _moment_size(x: Array, signs: Array) -> float:
     """|<s x x^T>| (Frobenius), by the smaller of x^T x and x x^T."""
     samples = len(x)
     if x.shape[1] <= samples:
-        return float(np.linalg.norm((x.T * signs) @ x)) / samples
+        blocks = (slice(start, start + ROWS) for start in range(0, samples, ROWS))  # that stay in the cache
+        return float(np.linalg.norm(sum((x[rows] * signs[rows, None]).T @ x[rows] for rows in blocks))) / samples
     square = float(signs @ (x @ x.T) ** 2 @ signs)
     return float(np.sqrt(max(square, 0.0))) / samples

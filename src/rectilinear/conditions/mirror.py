@@ -92,12 +92,11 @@ def matching_distance(x: Array, near: tuple[Indices, Indices] | None = None) -> 
         distance = _distance(x, partners) / spread
         return MatchingDistance(distance, distance, partners, "optimal matching")
     pairs, alone = near_pairs(x) if near is None else near
-    along_axes = x @ principal_axes(x.T @ x) if alone.size and x.shape[1] <= MATCHED_AT_ONCE else x
-    partners = _partners_of_many(x, along_axes[:, 0], pairs, alone)
+    partners = partners_of_many(x, pairs, alone)
     at_most = _distance(x, partners) / spread
     if at_most == 0.0:
         return MatchingDistance(0.0, 0.0, partners, "exact mirror images")
-    bases = [x] if along_axes is x else [x, along_axes]
+    bases = [x, x @ principal_axes(x.T @ x)] if x.shape[1] <= MATCHED_AT_ONCE else [x]
     at_least = max(_sorted_distance(along) for along in bases) / spread
     return MatchingDistance(min(at_least, at_most), at_most, partners, "bounds: sorted axes from below, chunks from above")
 
@@ -122,8 +121,10 @@ def _sorted_partners(values: Array) -> Indices:
     return partners
 
 
-def _partners_of_many(x: Array, along: Array, pairs: Indices, alone: Indices) -> Indices:
-    """Pairs as they are, the others in order of their value `along` (n,) an axis, optimally within chunks."""
+def partners_of_many(x: Array, pairs: Indices, alone: Indices) -> Indices:
+    """Pairs as they are, the others in order along their first principal axis, optimally within chunks."""
+    small = alone.size and x.shape[1] <= MATCHED_AT_ONCE
+    along = x @ principal_axes(x.T @ x)[:, 0] if small else x[:, 0]
     partners = np.empty(len(x), dtype=np.intp)
     partners[pairs[:, 0]], partners[pairs[:, 1]] = pairs[:, 1], pairs[:, 0]
     rising = alone[np.argsort(along[alone], kind="stable")]
@@ -145,7 +146,6 @@ def _distance(x: Array, partners: Indices) -> float:
 def _sorted_distance(along: Array) -> float:
     """sqrt of the sum over axes of the squared W_2 between the values on that axis and their negatives."""
     squares = 0.0
-    for column in along.T:
-        values = np.sort(column)
+    for values in np.sort(np.ascontiguousarray(along.T), axis=1):
         squares += float(np.mean((values + values[::-1]) ** 2))
     return float(np.sqrt(squares))

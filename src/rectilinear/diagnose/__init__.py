@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..conditions import budget
+from ..flow.threads import blas_threads
 from ..problem import Problem, require_problem
-from ..progress import Wanted, reporter, shows_progress
+from ..progress import Report, Wanted, reporter, shows_progress
 from ..theorems import known_theorems
 from .advice import augmentation_note, suggestions_for, warnings_for
 from .diagnosis import (
@@ -66,6 +67,11 @@ def diagnose(
     """
     require_problem("diagnose", problem)
     report = reporter(progress) or (lambda fraction, note: None)
+    with blas_threads(0.0):  # products are many and small: threads would wait for each other
+        return _diagnosed(problem, verify, max_seconds, seed, report)
+
+
+def _diagnosed(problem: Problem, verify: bool, max_seconds: float | None, seed: int, report: Report) -> Diagnosis:
     report(0.0, "hypotheses")
     readings = read_theorems(problem)
     findings = findings_of(problem, readings)
@@ -74,6 +80,7 @@ def diagnose(
     findings["odd_target"] = replace(findings["odd_target"], p_value=symmetry.odd_p)
     report(0.5, "outlook")
     outlook = outlook_of(problem, readings)
+    report(0.55, "budget of the labels")
     parts = budget(problem.data)
     verified = None
     if verify:

@@ -93,8 +93,8 @@ def mirrored_sentence(diagnosis: Diagnosis) -> str | None:
     outlook = diagnosis.outlook
     if outlook.mirrored is None:
         return None
-    half_way = "" if outlook.first_drop is None else f"be half way down at t = {outlook.first_drop:.4g} and "
-    towards = "" if outlook.mirrored_limit is None else f" towards {round(outlook.mirrored_limit, 12):.4g}"
+    half_way = "" if outlook.first_drop is None else f"be half way down at t = {outlook.first_drop:.3g} and "
+    towards = "" if outlook.mirrored_limit is None else f" towards {round(outlook.mirrored_limit, 12):.3g}"
     sentence = f"other data, with a mirror image (-x, -y) for every sample, would {half_way}go{towards or ' on'}."
     return sentence if diagnosis.augmentation is None else f"{sentence} {diagnosis.augmentation}"
 
@@ -138,6 +138,9 @@ def verification_sentence(verified: Verification) -> str:
     sentences = [f"{name} {predicted:.4g} predicted, {seen:.4g} simulated" for name, predicted, seen in verified.rows]
     if not sentences:
         sentences = [f"nothing was predicted; the simulated loss ends at {run.loss[-1]:.4g} (t = {run.times[-1]:.4g})"]
+    if verified.found is not None and verified.stated is not None:
+        within = "within" if verified.agrees else "more than"
+        sentences.append(f"losses differ by {verified.found:.1e} of the first, {within} the {verified.stated:.1e} stated")
     if run.status is not Status.FINISHED:
         sentences.append(f"the simulation {run.ended}")
     return "; ".join(sentences) + "."

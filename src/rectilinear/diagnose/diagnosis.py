@@ -161,12 +161,22 @@ class Suggestion:
 class Verification:
     """The simulated `run` beside the prediction: `comparison` (None where nothing was predicted) and `rows`.
 
-    `rows` are (quantity, predicted, simulated); numbers are nan where a side has none.
+    `rows` are (quantity, predicted, simulated); numbers are nan where a side has none. `found` is the largest difference of the
+    losses and `stated` the error that was stated there, both relative to the first loss; None where none was stated.
     """
 
     run: Trajectory
     comparison: Comparison | None
     rows: tuple[tuple[str, float, float], ...]
+    stated: float | None = None
+    found: float | None = None
+
+    @property
+    def agrees(self) -> bool | None:
+        """The simulation is within the error that was stated, and the tolerance of the simulation itself."""
+        if self.stated is None or self.found is None:
+            return None
+        return self.found <= self.stated + float(self.run.provenance.get("rtol", 0.0))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

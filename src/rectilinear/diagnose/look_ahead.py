@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,18 +11,25 @@ from ..dataset import Dataset
 from ..flow.descend import descend
 from ..problem import Problem
 from ..trajectory import Status, Trajectory
+from .curves import apart, when
 
-STEPS = (
-    2_000  # of gradient descent, and as many again of half the size twice over: their difference is the error that is stated
-)
+STEPS = 2_000  # of gradient descent, and twice as many of half the size: their difference is the error of the finer ones
+STEPS_OF_PARTS = 1_000  # the same where there are many samples, or a part of them stands for all and limits the error
 KEPT = 200  # times that are kept
 SHORTEST, REACH = 5.0, 12.0  # how many growth times it looks ahead, at least and at most
 GENTLE = 0.25  # a step times the largest curvature expected
 LATE = 0.01  # directions of a smaller share of the variance are learned later than it looks
 HALVINGS = 6  # of a step that proves too large
 WORK = 1_000_000  # samples x inputs x neurons that a step may take, so that a diagnosis stays a matter of seconds
+WORK_OF_PARTS = 4_000_000  # the same for a part of the samples, whose steps are fewer
+STEPS_APART = 2.0  # what finer steps may be off by, in units of their difference from the coarser ones
+PARTS_APART = (
+    3.0  # what the mean of two parts may be off by, in units of their difference: holds for nine of ten normal numbers
+)
+HELD_OUT = 40  # times at which the loss of samples that were not trained on is looked at
 FEWEST = 200  # samples that are simulated in any case
 SECONDS = 10.0
+NOTED = 1e-3  # share by which times are off that is worth a word
 LEAST_ERROR = 1e-6  # relative error that is stated at least
 RESTS = 0.08  # a loss that falls by less than this share of its whole fall per factor e of time rests ...
 FALLS = 0.25  # ... and one that falls by more than this falls
@@ -35,21 +42,23 @@ SETTLED = 0.01  # share of the fall that the last tenth of the time may still br
 class LookAhead:
     """A simulated `run` of the first stretch of training: on all samples, or on `samples` of them drawn at random.
 
-    `first_drop`: when half of its fall is done. `rests`: (from, to, loss) of the stretches in which the loss hardly falls
-    between two falls. `is_over`: it hardly falls any more. `error`: what the simulation may be off by, relative to the first
-    loss; beyond it there is what a part of the samples does not show.
+    `loss` (t,) at the times of the run is what is expected of all samples. `error`: what it may be off by, relative to the first
+    loss, besides coming earlier or later by a share `time_error` of the time. `first_drop`: when half of its fall is done.
+    `rests`: (from, to, loss) of the stretches in which the loss hardly falls between two falls. `is_over`: it hardly falls any more.
     """
 
     run: Trajectory
+    loss: Array
     samples: int
     error: float
+    time_error: float
     first_drop: float | None
     rests: tuple[tuple[float, float, float], ...]
     is_over: bool
 
     @property
     def last_loss(self) -> float:
-        return float(self.run.loss[-1])
+        return float(self.loss[-1])
 
     def __repr__(self) -> str:
         return f"LookAhead: {sentence(self)}"
@@ -59,31 +68,59 @@ def look_ahead(problem: Problem, span: float) -> LookAhead | None:
     """Simulate the problem for up to `REACH` times `span`; None where it cannot be.
 
     Gradient descent is run twice, with a step and with half of it. The finer one is shown, and what they differ by is the error.
+    Of many samples a part is trained on, and another part of the same size by itself: the loss is shown at the mean of
+    their times, raised half way to the loss on samples that were not trained on, as a part is fitted better than all are.
     """
-    part = part_of(problem, max(FEWEST, WORK // (problem.data.inputs * sum(problem.network.widths))))
-    learning_rate = float(np.clip(_gentle_rate(part), SHORTEST * span / STEPS, REACH * span / STEPS))
+    size = problem.data.inputs * sum(problem.network.widths)
+    few = max(FEWEST, WORK_OF_PARTS // size)
+    part, other = (problem, None) if problem.data.samples <= 2 * few else parts_of(problem, few)
+    steps = STEPS if problem.data.samples <= max(FEWEST, WORK // size) else STEPS_OF_PARTS
+    learning_rate = float(np.clip(_gentle_rate(part), SHORTEST * span / steps, REACH * span / steps))
     for _ in range(HALVINGS):
-        coarse, fine = (_descended(part, learning_rate, halves) for halves in (1, 2))
-        if coarse is not None and fine is not None:
+        coarse, fine = (_descended(part, learning_rate, steps, halves) for halves in (1, 2))
+        again = _descended(other, learning_rate, steps, 1) if other is not None and fine is not None else None
+        if coarse is not None and fine is not None and (other is None or again is not None):
             break
         learning_rate /= 2.0
     else:
         return None
-    shared = min(len(coarse), len(fine))
-    apart = np.abs(coarse.loss[:shared] - fine.loss[:shared]).max() / (float(fine.loss[0]) or 1.0)
-    fall = float(fine.loss[0] - fine.loss.min())
-    dropped = (
-        np.flatnonzero(fine.loss <= fine.loss[0] - fall / 2) if fall > HARDLY * fine.loss[0] else np.empty(0, dtype=int)
-    )
-    late = fine.times >= 0.9 * fine.times[-1]
+    shared = min(len(run) for run in (coarse, fine, again) if run is not None)
+    times, loss = fine.times[:shared], fine.loss[:shared]
+    factor, differences = apart(times, loss, coarse.loss[:shared])
+    time_error, error = STEPS_APART * abs(factor - 1.0), STEPS_APART * differences
+    if other is not None and again is not None:
+        factor, differences = apart(times, coarse.loss[:shared], again.loss[:shared])
+        time_error, error = time_error + PARTS_APART * abs(factor - 1.0), error + PARTS_APART * differences
+        unfitted = np.maximum(_loss_on(other, fine)[:shared] - loss, 0.0) / 2.0
+        later = 2.0 * times / (1.0 + factor)  # half way between the two parts
+        loss = np.interp(later, times, loss + (1.0 - part.data.samples / problem.data.samples) * unfitted)
+        error = error + unfitted
+    share = max(float(error.max()) / (float(loss[0]) or 1.0), LEAST_ERROR)
+    return _seen(fine, loss, part.data.samples, share, time_error)
+
+
+def _seen(run: Trajectory, loss: Array, samples: int, error: float, time_error: float) -> LookAhead:
+    """What can be read off the curve."""
+    times = run.times[: len(loss)]
+    fall = float(loss[0] - loss.min())
+    dropped = np.flatnonzero(loss <= loss[0] - fall / 2) if fall > HARDLY * loss[0] else np.empty(0, dtype=int)
+    late = times >= 0.9 * times[-1]
     return LookAhead(
-        run=fine,
-        samples=part.data.samples,
-        error=max(float(apart), LEAST_ERROR),
-        first_drop=float(fine.times[dropped[0]]) if dropped.size else None,
-        rests=rests_of(fine.times, fine.loss) if dropped.size else (),
-        is_over=bool(fall > HARDLY * fine.loss[0] and np.ptp(fine.loss[late]) <= SETTLED * fall),
+        run=run,
+        loss=loss,
+        samples=samples,
+        error=error,
+        time_error=time_error,
+        first_drop=when(times, loss, float(loss[0]) - fall / 2, int(dropped[0])) if dropped.size else None,
+        rests=rests_of(times, loss) if dropped.size else (),
+        is_over=bool(fall > HARDLY * loss[0] and np.ptp(loss[late]) <= SETTLED * fall),
     )
+
+
+def _loss_on(problem: Problem, run: Trajectory) -> Array:
+    """The loss of the run's networks on the samples of `problem`, at the times of the run."""
+    looked = np.unique(np.linspace(0, len(run) - 1, HELD_OUT).astype(int))
+    return np.interp(run.times, run.times[looked], [problem.data_loss(run.weights_at(int(k))) for k in looked])
 
 
 def _gentle_rate(problem: Problem) -> float:
@@ -95,10 +132,9 @@ def _gentle_rate(problem: Problem) -> float:
     return GENTLE / (largest * max(2.0 * float(np.linalg.norm(fit)), size, 1e-300))
 
 
-def _descended(problem: Problem, learning_rate: float, halves: int) -> Trajectory | None:
+def _descended(problem: Problem, learning_rate: float, steps: int, halves: int) -> Trajectory | None:
     """Gradient descent in steps of a `halves`-th; None where the loss rises, so that steps are too large."""
-    steps = STEPS * halves
-    run = descend(problem, learning_rate / halves, steps, steps // KEPT, max_seconds=SECONDS)
+    run = descend(problem, learning_rate / halves, steps * halves, steps * halves // KEPT, max_seconds=SECONDS)
     if run.status is Status.DIVERGED or np.diff(run.loss).max(initial=0.0) > RISE * float(run.loss[0]):
         return None
     return run
@@ -137,25 +173,38 @@ def rests_of(times: Array, loss: Array) -> tuple[tuple[float, float, float], ...
 
 def sentence(seen: LookAhead) -> str:
     """What the simulation shows, in one sentence."""
-    run = seen.run
     parts = ["the loss hardly falls" if seen.first_drop is None else f"the loss falls around t = {seen.first_drop:.3g}"]
     parts += [f"rests near {level:.3g} from t = {start:.3g} to {end:.3g}" for start, end, level in seen.rests]
     ending = "and stays there" if seen.is_over else "still falling"
-    parts.append(f"reaches {seen.last_loss:.3g} at t = {run.times[-1]:.3g}, {ending}")
+    parts.append(f"reaches {seen.last_loss:.3g} at t = {seen.run.times[len(seen.loss) - 1]:.3g}, {ending}")
     return ", ".join(parts)
 
 
 def how_sure(seen: LookAhead, samples: int) -> str:
     """Where the sentence comes from and how far it may be off."""
     some = "" if seen.samples == samples else f" of {seen.samples} samples of {samples}, drawn at random"
-    return f"simulated{some}, good to {100 * seen.error:.1g} % of the first loss"
+    times = f"times good to {_percent(seen.time_error)}, losses to" if seen.time_error >= NOTED else "good to"
+    return f"simulated{some}, {times} {_percent(seen.error)} of the first loss"
+
+
+def _percent(share: float) -> str:
+    """Rounded up to one digit, or two from 10 % on."""
+    unit = 10.0 ** min(np.floor(np.log10(100 * share)), 0.0)
+    return f"{np.ceil(100 * share / unit - 1e-9) * unit:g} %"
 
 
 def part_of(problem: Problem, few: int) -> Problem:
     """The problem, or the same on `few` samples drawn at random where it has more."""
+    return problem if problem.data.samples <= few else parts_of(problem, few)[0]
+
+
+def parts_of(problem: Problem, few: int) -> tuple[Problem, Problem]:
+    """The same problem on `few` samples drawn at random, and on as many others."""
     data = problem.data
-    if data.samples <= few:
-        return problem
-    rows = np.sort(np.random.default_rng(0).choice(data.samples, few, replace=False))
-    part = Dataset(data.x[rows], data.y[rows], data.name, features=data.features, precision=data.precision)
-    return Problem(part, problem.network, problem.weights, problem.loss, problem.l2)
+    order = np.random.default_rng(0).permutation(data.samples)
+    first, second = (np.sort(rows) for rows in (order[:few], order[few : 2 * few]))
+    one, other = (
+        Dataset(data.x[rows], data.y[rows], data.name, features=data.features, precision=data.precision)
+        for rows in (first, second)
+    )
+    return replace(problem, data=one), replace(problem, data=other)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 
 from ..arrays import Array
@@ -14,6 +17,7 @@ from ..reduced.stable_rank import stable_rank_of
 from ..theorems import predict
 from ..theorems.limit import Limit, linear_limit
 from ..theorems.perturbed_symmetry import plateau
+from ..theorems.two_neurons import TWO_NEURONS, solve
 from ..trajectory import Trajectory
 from .diagnosis import Ending, Outlook, PlateauForecast, Reading
 from .look_ahead import look_ahead, part_of
@@ -28,6 +32,7 @@ NO_FALL = 1e-6  # a loss that falls by less than this share of itself does not f
 NO_CORRELATION = 1e-10  # |<x y>| below this share of <|x| |y|> is rounding: nothing pulls towards a linear map
 RESTING = 0.01  # a plateau lower than this share of the first loss is no plateau
 MANY = 2_000  # samples that stand for all where there are more
+ROUGHLY = replace(TWO_NEURONS, solve=partial(solve, tolerance=1e-6))  # for data that are not the user's own
 LIMIT_ONLY = ("limit", "low_rank_bias")  # theorems that speak of t = infinity alone
 EARLY_ONLY = ("early_phase",)  # and of the beginning alone
 
@@ -156,7 +161,7 @@ def mirrored_course(problem: Problem, until: float | None = None) -> tuple[Predi
     try:
         limit = linear_limit(twin).loss
         if until is not None:
-            return predict(twin, _grid(until), theorem="two_neurons"), limit
+            return ROUGHLY.predict(twin, _grid(until)), limit
         return course(twin, "two_neurons", limit), limit
     except RectilinearError:
         return None, None

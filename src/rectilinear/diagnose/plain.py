@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .look_ahead import sentence
+
 if TYPE_CHECKING:
     from ..prediction import Prediction
     from .diagnosis import Diagnosis, Outlook, Symmetry, Verification
+    from .look_ahead import LookAhead
 
 
 def plain(diagnosis: Diagnosis) -> dict[str, Any]:
@@ -51,7 +54,13 @@ def _outlook(outlook: Outlook) -> dict[str, Any]:
         "plateau": None if outlook.plateau is None else {**vars(outlook.plateau), "duration": outlook.plateau.duration},
         "effective_rank": outlook.effective_rank,
         "mirrored": _prediction(outlook.mirrored),
+        "ahead": None if outlook.ahead is None else _ahead(outlook.ahead),
     }
+
+
+def _ahead(ahead: LookAhead) -> dict[str, Any]:
+    shown = {name: value for name, value in vars(ahead).items() if name != "run"}
+    return {**shown, "times": ahead.run.times[: len(ahead.loss)], "sentence": sentence(ahead)}
 
 
 def _prediction(prediction: Prediction | None) -> dict[str, Any] | None:
@@ -62,4 +71,11 @@ def _prediction(prediction: Prediction | None) -> dict[str, Any] | None:
 
 def _verification(verified: Verification) -> dict[str, Any]:
     rows = [{"quantity": name, "predicted": predicted, "simulated": seen} for name, predicted, seen in verified.rows]
-    return {"status": verified.run.ended, "times": verified.run.times, "loss": verified.run.loss, "rows": rows}
+    return {
+        "status": verified.run.ended,
+        "times": verified.run.times,
+        "loss": verified.run.loss,
+        "rows": rows,
+        "stated_error": verified.stated,
+        "found_error": verified.found,
+    }

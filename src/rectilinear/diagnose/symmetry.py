@@ -15,6 +15,7 @@ from ..conditions import (
     near_pairs,
     population_test,
 )
+from ..conditions.mirror import partners_of_many
 from ..dataset import Dataset
 from ..errors import InputError
 from ..problem import Problem
@@ -67,10 +68,10 @@ def nearest_symmetric(data: Dataset, near: tuple[Indices, Indices]) -> tuple[flo
     except InputError:
         label_size = float(np.sqrt(np.mean(data.y**2))) or 1.0
     points = np.column_stack([data.x / np.sqrt(np.mean(np.sum(data.x**2, axis=1))), data.y / label_size])
-    matching = matching_distance(points, _opposite_labels(points[:, -1], *near))
-    distance = matching.at_most * float(np.sqrt(np.mean(np.sum(points**2, axis=1)))) / 2
-    is_exact = matching.at_least == matching.at_most
-    x, y = (data.x - data.x[matching.partners]) / 2, (data.y - data.y[matching.partners]) / 2
+    partners = partners_of_many(points, *_opposite_labels(points[:, -1], *near))
+    distance = float(np.sqrt(np.mean(np.sum((points + points[partners]) ** 2, axis=1)))) / 2
+    is_exact = distance == 0.0
+    x, y = (data.x - data.x[partners]) / 2, (data.y - data.y[partners]) / 2
     seen = np.abs(x).max(axis=1) > MET_AT_ZERO * np.abs(data.x).max(axis=1)
     if not seen.any():
         return distance, is_exact, data.symmetrised()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from ..compare import compare
 from ..flow import simulate
 from ..problem import Problem
 from ..trajectory import Trajectory
+from .curves import outside
 from .diagnosis import Outlook, PlateauForecast, Verification
 from .look_ahead import LookAhead
 from .outlook import AFTERWARDS, POINTS, crossing, first_drop, time_scale
@@ -32,7 +34,13 @@ def verify(
     if rest is not None:
         rows += _plateau_rows(rest, run)
     rows.append(("last loss", float(expected.loss[min(len(run), len(expected)) - 1]), float(run.loss[-1])))
-    return Verification(run, compare(expected, run), tuple(rows))
+    stated = found = None
+    if expected.loss_error is not None:
+        shared = min(len(run), len(expected))
+        first = float(run.loss[0]) or 1.0
+        worst = int(np.argmax(np.abs(run.loss[:shared] - expected.loss[:shared]) - expected.loss_error[:shared]))
+        stated, found = float(expected.loss_error[worst]) / first, abs(float(run.loss[worst] - expected.loss[worst])) / first
+    return Verification(run, compare(expected, run), tuple(rows), stated, found)
 
 
 def _verified_ahead(
@@ -43,14 +51,16 @@ def _verified_ahead(
     run = simulate(problem, times, max_seconds=max_seconds, progress=progress)
     if ahead is None:
         return Verification(run, None, ())
-    shared = min(len(run), len(ahead.run)) - 1
-    drop = first_drop(run, float(ahead.run.loss.min()))
-    expected_drop = first_drop(ahead.run, float(ahead.run.loss.min()))
+    shared = min(len(run), len(ahead.loss))
+    times, seen, expected = run.times[:shared], run.loss[:shared], ahead.loss[:shared]
+    told = replace(ahead.run, times=times, loss=expected)
+    fall_to = float(expected.min())
     rows = [
-        ("first drop", _number(expected_drop), _number(drop)),
-        (f"loss at t = {run.times[shared]:.4g}", float(ahead.run.loss[shared]), float(run.loss[shared])),
+        ("first drop", _number(first_drop(told, fall_to)), _number(first_drop(run, fall_to))),
+        (f"loss at t = {times[-1]:.4g}", float(expected[-1]), float(seen[-1])),
     ]
-    return Verification(run, None, tuple(rows))
+    worst = float(outside(times, seen, expected, ahead.time_error).max()) / (float(seen[0]) or 1.0)
+    return Verification(run, None, tuple(rows), stated=ahead.error, found=worst)
 
 
 def _plateau_rows(rest: PlateauForecast, run: Trajectory) -> list[tuple[str, float, float]]:

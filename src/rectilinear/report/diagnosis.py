@@ -12,7 +12,7 @@ from ..conditions import Finding
 from ..conditions.finding import VERDICTS
 from ..datasets import PROMISES
 from ..diagnose import Diagnosis, Reading, Symmetry, Verification
-from ..diagnose.card import outlook_sentence, symmetry_sentence
+from ..diagnose.card import certainty, mirrored_sentence, next_sentence, symmetry_sentence
 from .diagnosis_figures import loss_to_come, mirror_images, spectrum
 from .html import Html, badge, document, picture, table, tag
 from .typeset import typeset
@@ -20,6 +20,8 @@ from .typeset import typeset
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+DENSE = 2  # pixels of a figure per pixel of the page, for dense displays
+SCREEN = 110  # pixels of the page per inch of a figure
 MEANINGS = {
     **PROMISES,
     "small_start": "the starting outputs are negligible against the labels",
@@ -77,7 +79,9 @@ def _in_short(diagnosis: Diagnosis) -> list[Html]:
             f"{problem.data.samples} samples, {problem.data.inputs} inputs. {problem.network}, {problem.loss} loss.",
             class_="soft",
         ),
-        tag("p", _sentence(outlook_sentence(diagnosis.outlook)), class_="lead"),
+        tag("p", _sentence(next_sentence(diagnosis.outlook)), class_="lead"),
+        tag("p", _sentence(f"how sure: {certainty(diagnosis)}")),
+        *(tag("p", _sentence(text)) for text in [mirrored_sentence(diagnosis)] if text is not None),
         tag("p", _sentence(symmetry_sentence(diagnosis.symmetry))),
         tag("p", f"Theorems that apply: {names}." if names else "None of the theorems known here applies."),
         *(tag("p", _sentence(text), class_="warning") for text in diagnosis.warnings),
@@ -87,10 +91,12 @@ def _in_short(diagnosis: Diagnosis) -> list[Html]:
 def _next(diagnosis: Diagnosis) -> list[Html]:
     outlook, verified = diagnosis.outlook, diagnosis.verified
     parts = [tag("h2", "What happens next")]
-    if outlook.prediction is None and outlook.mirrored is None and verified is None:
+    if outlook.prediction is None and outlook.ahead is None and outlook.mirrored is None and verified is None:
         parts.append(tag("p", "No theorem predicts the course of the loss; simulate it."))
     else:
         caption = "Loss against time: dashed is predicted" + (", solid is simulated." if verified is not None else ".")
+        if outlook.ahead is not None:
+            caption += " The band is what the short simulation may be off by."
         parts.append(_figure(loss_to_come(diagnosis), "loss", caption))
     if verified is not None:
         parts += _verified(verified)
@@ -101,6 +107,11 @@ def _verified(verified: Verification) -> list[Html]:
     rows = [(name, _number(predicted), _number(seen), _off(predicted, seen)) for name, predicted, seen in verified.rows]
     header = ("Quantity", "Predicted", "Simulated", "Off by")
     note = f"The simulation {verified.run.ended}."
+    if verified.found is not None and verified.stated is not None:
+        within = "within" if verified.agrees else "more than"
+        note += (
+            f" Losses differ by {_percent(verified.found)} of the first, {within} the {_percent(verified.stated)} stated."
+        )
     return [*([table(header, rows, class_="measured")] if rows else []), tag("p", note, class_="soft")]
 
 
@@ -192,8 +203,8 @@ def _advice(diagnosis: Diagnosis) -> list[Html]:
 
 def _figure(drawn: Figure, name: str, caption: str) -> Html:
     file = io.BytesIO()
-    drawn.savefig(file, format="png")
-    return picture(file.getvalue(), name, caption)
+    drawn.savefig(file, format="png", dpi=DENSE * drawn.dpi)
+    return picture(file.getvalue(), name, caption, width=round(drawn.get_figwidth() * SCREEN))
 
 
 def _sentence(text: str) -> Html:

@@ -15,9 +15,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from ..diagnose.look_ahead import LookAhead
 
 SHOWN = 1500  # samples that a scatter plot shows; more only make it darker
 BINS = 30
+CROWD = 80  # points from which on rings are drawn finer
+EARLY = 0.05  # share of the time before which half of the first fall is done, so that time is shown by its logarithm
 NO_DIRECTION = 1e-12  # relative size of <y x> that is rounding
 MIRRORED = {"data": style.colour(0), "mirror images": style.colour(1)}
 WIDE = 6.2  # inches
@@ -40,15 +43,32 @@ def loss_to_come(diagnosis: Diagnosis) -> Figure:
     if outlook.prediction is not None:
         label = f"predicted by {outlook.prediction.theorem}"
         ax.plot(outlook.prediction.times, outlook.prediction.loss, **style.PREDICTION, label=label)
+    if outlook.ahead is not None:
+        _draw_ahead(ax, outlook.ahead)
     if outlook.mirrored is not None:
-        label = "predicted with mirror images (−x, −y) added"
+        label = "other data: with (−x, −y) added"
         ax.plot(outlook.mirrored.times, outlook.mirrored.loss, **style.PREDICTION | {"color": style.NEUTRAL}, label=label)
-    if outlook.first_drop is not None:
-        ax.axvline(outlook.first_drop, color=style.NEUTRAL, linewidth=0.8, linestyle=":", label="half of the first fall")
+    drop = outlook.first_drop if outlook.ahead is None else outlook.ahead.first_drop
+    if drop is not None:
+        ax.axvline(drop, color=style.NEUTRAL, linewidth=0.8, linestyle=":", label="half of the first fall")
     ax.set(xlabel=style.TIME, ylabel="loss")
-    ax.set_ylim(bottom=0.0)
-    _legend_above(ax)
+    last = max(float(line.get_xdata()[-1]) for line in ax.get_lines())  # type: ignore[arg-type, index]
+    if drop is not None and drop < EARLY * last:
+        ax.set_xscale("log")
+        ax.set_xlim(drop / 10, last)
+    style.from_zero(ax)
+    figure.legend(loc="outside upper left", ncols=2, handlelength=2.0)
     return figure
+
+
+def _draw_ahead(ax: Axes, ahead: LookAhead) -> None:
+    """The expected loss, dashed, within the band of its error."""
+    times, loss = ahead.run.times[: len(ahead.loss)], ahead.loss
+    shifted = [np.interp(times * factor, times, loss) for factor in (1.0 - ahead.time_error, 1.0, 1.0 + ahead.time_error)]
+    error = ahead.error * float(loss[0])
+    low, high = np.maximum(np.min(shifted, axis=0) - error, 0.0), np.max(shifted, axis=0) + error
+    ax.fill_between(times, low, high, color=style.colour(1), alpha=0.2, linewidth=0)
+    ax.plot(times, loss, **style.PREDICTION | {"color": style.colour(1)}, label="expected (short simulation)")
 
 
 @style.paper
@@ -67,10 +87,14 @@ def mirror_images(diagnosis: Diagnosis) -> Figure:
     else:
         across = data.x @ widest_across(data, leading)
         _scatter(cloud, along[some], across[some])
-        cloud.set(xlabel="input along <yx>", ylabel="input across it", aspect="equal", adjustable="datalim")
+        cloud.set(xlabel="input along ⟨yx⟩", ylabel="input across it", aspect="equal", adjustable="datalim")
     for sign, colour in zip((1, -1), MIRRORED.values(), strict=True):
-        inputs.hist(sign * along, bins=_bins(along), histtype="step", color=colour, linewidth=1.6)
-    inputs.set(xlabel="input along <yx>", ylabel="samples")
+        filled = sign > 0  # so that neither hides the other
+        inputs.hist(
+            sign * along, bins=_bins(along), histtype="stepfilled" if filled else "step", color=colour,
+            alpha=0.3 if filled else 1.0, linewidth=1.4,
+        )  # fmt: skip
+    inputs.set(xlabel="input along ⟨yx⟩", ylabel="samples")
     figure.legend(*cloud.get_legend_handles_labels(), loc="outside upper left", ncols=2, handletextpad=0.2)
     return figure
 
@@ -78,10 +102,12 @@ def mirror_images(diagnosis: Diagnosis) -> Figure:
 def _scatter(ax: Axes, horizontal: Array, vertical: Array) -> None:
     """Points as dots, their mirror images as rings about where they would lie."""
     for sign, (name, colour) in zip((1, -1), MIRRORED.items(), strict=True):
-        size, face = (12, colour) if sign > 0 else (36, "none")
+        size, face, width = (10, colour, 0.0) if sign > 0 else (34, "none", 0.7)
+        crowd = min(1.0, CROWD / len(horizontal))
         ax.scatter(
-            sign * horizontal, sign * vertical, s=size, facecolors=face, edgecolors=colour, linewidths=0.9, label=name
-        )
+            sign * horizontal, sign * vertical, s=size, facecolors=face, edgecolors=colour, linewidths=width * crowd**0.5,
+            label=name, zorder=2 + sign,
+        )  # fmt: skip
 
 
 @style.paper
@@ -93,9 +119,9 @@ def spectrum(diagnosis: Diagnosis) -> Figure:
     marker = "o" if len(values) <= 60 else None
     seen = values > 0
     eigenvalues.plot(ranks[seen], values[seen], color=style.colour(0), marker=marker, markersize=3.5, linewidth=1.2)
-    eigenvalues.set(xlabel="direction", ylabel="eigenvalue of <xx$^T$>", yscale="log")
+    eigenvalues.set(xlabel="direction", ylabel="eigenvalue of ⟨xx$^T$⟩", yscale="log")
     fit.plot(ranks, 100 * np.cumsum(shares), color=style.colour(2), marker=marker, markersize=3.5, linewidth=1.2)
-    fit.set(xlabel="first directions used", ylabel="% of <y²> explained", ylim=(0, 103))
+    fit.set(xlabel="first directions used", ylabel="% of ⟨y²⟩ explained", ylim=(0, 103))
     for ax in (eigenvalues, fit):
         ax.locator_params(axis="x", integer=True)
     return figure
@@ -140,7 +166,3 @@ def _bins(along: Array) -> list[float]:
     """Bin edges that are symmetric about zero, none of them at a sample of a few equal values."""
     reach = float(np.abs(along).max()) * (1 + 1 / BINS)
     return list(np.linspace(-reach, reach, BINS + 1))
-
-
-def _legend_above(ax: Axes) -> None:
-    ax.legend(loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=2, borderaxespad=0.2, handlelength=2.0)

@@ -45,10 +45,11 @@ def figure(path: Path, caption: str, shown: str | None = None) -> Html:
     return picture(path.read_bytes(), path.stem, caption, shown)
 
 
-def picture(png: bytes, name: str, caption: str, shown: str | None = None) -> Html:
-    """As `figure`, from the contents of a PNG file; links reach it as #figure-`name`."""
+def picture(png: bytes, name: str, caption: str, shown: str | None = None, width: int | None = None) -> Html:
+    """As `figure`, from the contents of a PNG file; links reach it as #figure-`name`. `width` is that on the page, in CSS pixels."""
+    size = "" if width is None else f' width="{width}"'
     data = base64.b64encode(png).decode()
-    image = Html(f'<img src="data:image/png;base64,{data}" alt="{html.escape(caption)}">')
+    image = Html(f'<img src="data:image/png;base64,{data}" alt="{html.escape(caption)}"{size}>')
     return tag("figure", image, tag("figcaption", shown or caption), id=f"figure-{name}")
 
 

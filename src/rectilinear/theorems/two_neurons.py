@@ -98,13 +98,13 @@ def products(states: Array) -> tuple[Array, Array]:
     return states[:, 0, :-1] * states[:, 0, -1:], states[:, 1, :-1] * states[:, 1, -1:]
 
 
-def two_neuron_run(problem: Problem, times: Array) -> TwoNeurons:
+def two_neuron_run(problem: Problem, times: Array, tolerance: float = TOLERANCE) -> TwoNeurons:
     """The two-neuron network that small random weights grow into, followed to finite times."""
     r1, direction = growing_part(problem)
     start = _start(problem, r1, direction)
     if problem.loss.name == "square":
-        return _square_run(problem, direction, start, times)
-    states = _states(integrate(_sampled_velocity, start, times, (problem,)))
+        return _square_run(problem, direction, start, times, tolerance)
+    states = _states(integrate(_sampled_velocity, start, times, (problem,), tolerance))
     loss, even = [], []
     for first, second in ((state[:, :-1], state[None, :, -1]) for state in states):
         loss.append(problem.data_loss((first, second)))
@@ -140,7 +140,7 @@ def _states(path: Array) -> Array:
     return np.asarray(neurons[:, :, :-1] * np.exp(neurons[:, :, -1:]))
 
 
-def _square_run(problem: Problem, direction: Array, start: Array, times: Array) -> TwoNeurons:
+def _square_run(problem: Problem, direction: Array, start: Array, times: Array, tolerance: float) -> TwoNeurons:
     """Without the wedge first; again with it where its share in the loss shows that it matters."""
     data, c = problem.data, problem.network.mean_slope
     d = 1.0 - c
@@ -161,11 +161,11 @@ def _square_run(problem: Problem, direction: Array, start: Array, times: Array) 
 
     probes = _probe_times(problem, start, float(times[-1]))
     instants = np.union1d(times, probes)
-    states = states_at(instants, near.none(), TOLERANCE)
+    states = states_at(instants, near.none(), tolerance)
     probed = states[np.searchsorted(instants, probes)]
     wedge, passing = (np.abs(share).max(initial=0.0) for share in (near.wedge(probed), near.passing(probed)))
     if 2.0 * d * d * wedge > NEGLIGIBLE_WEDGE or 2.0 * d * d * passing > NEGLIGIBLE_PASSING:
-        states = states_at(times, near, KINKED_TOLERANCE)
+        states = states_at(times, near, max(tolerance, KINKED_TOLERANCE))
     else:
         states = states[np.searchsorted(instants, times)]
     a, b = products(states)
@@ -220,13 +220,16 @@ def _window(problem: Problem) -> tuple[float, float]:
     return 0.0, -ABSENT / (2.0 * rate) if rate else float(np.finfo(np.float64).max)
 
 
-def solve(problem: Problem, times: Array) -> Solution:
-    """The two-neuron run at finite times; at infinity both neurons carry half of the linear limit each."""
+def solve(problem: Problem, times: Array, tolerance: float = TOLERANCE) -> Solution:
+    """The two-neuron run at finite times; at infinity both neurons carry half of the linear limit each.
+
+    `tolerance` is the local error of the integration.
+    """
     r1, direction = growing_part(problem)
     finite = times[np.isfinite(times)]
     states, loss = np.empty((0, 2, len(direction) + 1)), np.empty(0)
     if finite.size:
-        run = two_neuron_run(problem, finite)
+        run = two_neuron_run(problem, finite, tolerance)
         states, loss = run.states, run.loss
     limit = None
     if finite.size < times.size:
