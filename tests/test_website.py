@@ -117,3 +117,37 @@ def test_scripts_are_whole_and_use_what_there_is(script):
         dotted = re.fullmatch(r"rl((?:\.\w+)+)", ast.unparse(node)) if isinstance(node, ast.Attribute) else None
         if dotted is not None:
             attrgetter(dotted[1][1:])(rl)
+
+
+ROOT = WEBSITE.parent
+READ = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "benchmarks/README.md",
+    *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/**/*.md")),
+]
+
+
+@pytest.mark.parametrize("page", READ)
+def test_links_between_files_lead_to_files(page):
+    links = re.findall(r"\]\(([^)\s]+)\)", (ROOT / page).read_text())
+    inside = [link.partition("#")[0] for link in links if "://" not in link and not link.startswith("#")]
+    missing = [link for link in inside if not ((ROOT / page).parent / link).is_file()]
+    assert missing == []
+
+
+def test_the_readmes_film_moves_and_is_small():
+    from PIL import Image
+
+    film = ROOT / "docs" / "figure_2.gif"
+    assert film.stat().st_size < 2_000_000
+    with Image.open(film) as frames:
+        assert frames.n_frames > 30
+
+
+def test_every_page_of_docs_is_in_the_sites_navigation():
+    indices = "".join(path.read_text() for path in WEBSITE.glob("pages/*/index.md"))
+    listed = indices + dict(ledger_pages.pages({}))["ledger/index.md"]
+    for page in READ[1:]:
+        assert f"../{page.removesuffix('.md')}\n" in listed, page
