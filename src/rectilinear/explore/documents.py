@@ -25,12 +25,12 @@ Array = NDArray[np.float64]
 Document = dict[str, Any]
 Progress = Callable[[float, str], None]
 
-FRAMES, PREVIEW_FRAMES = 150, 80  # moments of a run, at equal ratios of time
+FRAMES, PREVIEW_FRAMES = 150, 60  # moments of a run, at equal ratios of time
 DECADES = 3.5  # of ordinary time that the page shows
 FIRST_LOG10 = 0.1  # log10 t at which far runs begin
 DIRECTIONS = 360  # in which the output of deeper networks is told; a bias-free network is linear along each ray
 MOST_EVENTS = 2_000
-PREVIEW = {"rtol": 1e-6, "max_seconds": 1.0}  # while something is being dragged
+PREVIEW = {"rtol": 1e-4, "max_seconds": 1.0}  # while something is being dragged: errors far below a pixel
 FINAL = {"rtol": 1e-9, "max_seconds": 10.0}
 LONGEST = 10.0  # seconds of any run
 

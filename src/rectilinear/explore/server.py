@@ -148,8 +148,12 @@ class Server:
         except InputError as error:
             await _send(connection, refusal(None, str(error)))
             return
-        for worker in self.workers:
-            worker.ask(connection, request)
+        exact, theory = self.workers
+        exact.ask(connection, request)
+        if request.final:
+            theory.ask(connection, request)
+        else:
+            theory.forget(connection)  # it takes longer than a drag lets it: cores are the exact run's
 
 
 async def _send(connection: ServerConnection, document: Document) -> None:

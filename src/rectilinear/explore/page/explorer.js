@@ -230,6 +230,8 @@ function render({ model, el }) {
       if (message.id < traffic.drawn) return;
       traffic.drawn = message.id;
       const waitedFor = traffic.flying?.id === message.id;
+      if (waitedFor) traffic.flying = null;
+      pump(); // the next run is computed while this one is drawn
       view.document = message;
       view.run = readRun(message);
       if (view.asked !== null) view.place = Math.min(1, view.asked / Math.max(1, view.run.frames - 1));
@@ -238,17 +240,13 @@ function render({ model, el }) {
       lights.element.classList.toggle("stale", fitting() === null);
       redraw();
       showFacts(message);
-      if (waitedFor) {
-        traffic.flying = null;
-        if (!traffic.pending) root.dataset.status = message.final ? "exact" : "preview";
-      }
+      if (waitedFor && !traffic.flying) root.dataset.status = message.final ? "exact" : "preview";
       Object.assign(root.dataset, { drawn: message.id, final: message.final, loss: view.run.loss[view.run.frames - 1] });
       if (message.final) {
         say(summary(view.run));
         tour.arrived(view.run);
         writeAddress();
       }
-      pump();
     },
     theory(message) {
       view.theory = message;

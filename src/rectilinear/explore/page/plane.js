@@ -53,14 +53,18 @@ export function createPlane({ change, select }) {
     return [round((((event.clientX - box.left) / box.width) * 2 - 1) * view.range), round((1 - ((event.clientY - box.top) / box.height) * 2) * view.range)];
   }
 
+  // While a point is dragged, what its run has not changed yet is not drawn again.
   function show({ points, run, ghost, frame, live }) {
+    const same = view.dragged !== null && run === view.run && ghost === view.ghost && frame === view.frame;
     Object.assign(view, { points, run, ghost, frame, live });
     if (view.dragged === null) view.range = rangeOf(points);
-    paintField();
     drawKinks();
-    drawNeurons(layers.neurons, run, true);
-    drawNeurons(layers.ghost, ghost, false);
-    drawRings();
+    if (!same) {
+      paintField();
+      drawNeurons(layers.neurons, run, true);
+      drawNeurons(layers.ghost, ghost, false);
+      drawRings();
+    }
     drawPoints();
   }
 

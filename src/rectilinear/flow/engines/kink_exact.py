@@ -105,7 +105,7 @@ class KinkEngine:
             self.watched_signs = np.concatenate([groups.patterns, self.holds.signs_a[:, None]], axis=1)
         self._guess: tuple[float, Array] | None = None
         self._resting: bool | None = None  # known after a look at the present state
-        self.neuron_sizes = self._sizes(groups.carried)
+        self.neuron_sizes = groups.lengths(groups.carried)
         self.reaches = np.linalg.norm(groups.seen, axis=2)  # (groups, samples)
         resting = np.arange(len(groups.theta)) if groups.decays else np.flatnonzero(groups.of_neuron < 0)
         theta = groups.theta[resting]
@@ -128,7 +128,7 @@ class KinkEngine:
         solved = self._try(h, self._predicted(h))
         if not solved or self.error > 1.0:
             return self._shorten(h, 0.3 if not solved else CONTROL.growth(self.error))
-        if (self._sizes(carried + self.stages[-1]) < SHRINKS * self.neuron_sizes).any():
+        if (self.groups.lengths(carried + self.stages[-1]) < SHRINKS * self.neuron_sizes).any():
             return self._shorten(h, 0.5)
         self.step_size = max(h * CONTROL.growth(self.error), self.step_size if h < self.step_size else 0.0)
         return self._meet_kinks(h)
@@ -151,10 +151,6 @@ class KinkEngine:
         self.pulls = np.repeat(self.pull[None], STAGES + 1, axis=0)
         self.objective = self.problem.data_loss(layers_of(theta))
         return True
-
-    def _sizes(self, carried: Array) -> Array:
-        """|(w_h, a_h)| of every neuron, given the carriers."""
-        return np.asarray(np.linalg.norm(self.groups.neurons(carried), axis=1))
 
     def _shorten(self, h: float, factor: float) -> bool:
         self.step_size = factor * h
@@ -392,7 +388,7 @@ class KinkEngine:
         self._guess = (self.h, self.stages) if self.h > 0 else None
         if self.pending is not None:
             self._apply(self.pending)
-        self.neuron_sizes, self._resting = self._sizes(self.groups.carried), None
+        self.neuron_sizes, self._resting = self.groups.lengths(self.groups.carried), None
         if self._separate_shrunk() or self.pending is not None:
             self._prepare()
         return float(np.sqrt(max(self.energies[-1], 0.0))), self.objective

@@ -86,6 +86,36 @@ def restore(theta: Array, members: Indices, mix: Array, carried: Array) -> None:
             theta[h, k] = value
 
 
+@numba.njit(cache=True, nogil=True)
+def restore_all(theta: Array, of_neuron: Indices, first: Indices, counts: Indices, mix: Array, carried: Array) -> None:
+    """Write all neurons that move to their rows of `theta`, given the carriers of all groups."""
+    for h in range(len(theta)):
+        k = of_neuron[h]
+        if k >= 0:
+            for j in range(theta.shape[1]):
+                value = 0.0
+                for r in range(counts[k]):
+                    value += mix[h, r] * carried[first[k] + r, j]
+                theta[h, j] = value
+
+
+@numba.njit(cache=True, nogil=True)
+def lengths_of(theta: Array, of_neuron: Indices, first: Indices, counts: Indices, mix: Array, carried: Array) -> Array:
+    """The lengths (neurons,) of what `restore_all` would write, and of the others."""
+    lengths = np.empty(len(theta))
+    for h in range(len(theta)):
+        k, squares = of_neuron[h], 0.0
+        for j in range(theta.shape[1]):
+            value = theta[h, j]
+            if k >= 0:
+                value = 0.0
+                for r in range(counts[k]):
+                    value += mix[h, r] * carried[first[k] + r, j]
+            squares += value * value
+        lengths[h] = np.sqrt(squares)
+    return lengths
+
+
 class Groups:
     """All neurons theta (neurons, inputs + 1) by their patterns (neurons, lines); those that nothing moves rest.
 
@@ -108,9 +138,13 @@ class Groups:
     def neurons(self, carried: Array) -> Array:
         """All neurons, given the carriers."""
         theta = self.theta.copy()
-        for k, group in enumerate(self.groups):
-            restore(theta, group.members, self.mix, carried[self.first[k] : self.first[k] + self.counts[k]])
+        restore_all(theta, self.of_neuron, self.first, self.counts, self.mix, carried)
         return theta
+
+    def lengths(self, carried: Array) -> Array:
+        """|(w_h, a_h)| of every neuron, given the carriers."""
+        lengths: Array = lengths_of(self.theta, self.of_neuron, self.first, self.counts, self.mix, carried)
+        return lengths
 
     def some(self, neurons: Indices, carried: Array) -> Array:
         """These neurons (chosen, inputs + 1), given the carriers."""
