@@ -33,7 +33,7 @@ from rectilinear.explore.messages import (
 )
 from rectilinear.explore.page import DOCUMENTS, filled, module, replay_page, replay_template
 from rectilinear.explore.presets import presets
-from rectilinear.explore.state import DEEPEST, LONGEST_TEXT, MOST_POINTS, WIDEST, State, in_the_plane, read_state, state_of
+from rectilinear.explore.state import DEEPEST, LONGEST_TEXT, MOST_POINTS, WIDEST, State, plane_of, read_state, state_of
 from rectilinear.explore.warm import warm_up
 
 QUICK = State(points=((1.0, 0.0, 1.0), (-1.0, 0.1, -1.0)), width=4, until=30.0)
@@ -271,7 +271,8 @@ def test_data_of_more_inputs_are_seen_along_principal_axes_and_the_note_says_so(
     rng = np.random.default_rng(0)
     x = rng.standard_normal((80, 2)) @ np.array([[3.0, 0.0, 4.0], [0.0, 2.0, 0.0]])
     data = rl.Dataset(x, np.sign(x[:, 0]))
-    plane, note = in_the_plane(data)
+    axes, note = plane_of(data)
+    plane = data.x @ axes.T
     assert np.allclose(plane @ plane.T, x @ x.T)  # two dimensions hold all of these data
     assert note == "3 inputs, seen along their first two principal axes (100 % of their size)."
     network = rl.Network(3, (7,))
@@ -287,6 +288,39 @@ def test_one_input_gets_a_second_that_is_zero_and_large_data_are_divided() -> No
     state = state_of(rl.Problem(data, network, network.init(1e-3, 0)))
     assert state.points == ((100.0, 0.0, 0.2), (-100.0, 0.0, -0.2))
     assert state.note == "One input; the second coordinate is zero. Divided by 5, to fit the page."
+
+
+def test_a_problem_is_shown_from_its_own_start() -> None:
+    network = rl.Network(2, (3,))
+    weights = (np.array([[0.1, 0.2], [-0.3, 0.1], [0.05, -0.2]]), np.array([[0.2, -0.1, 0.3]]))
+    state = state_of(rl.Problem(rl.datasets.xor(), network, weights), until=5.0)
+    document = run_document(state)
+    assert document["state"]["start"] == "own"
+    frames = len(document["clock"])
+    assert np.allclose(numbers(document["first"], frames, 3, 2)[0], weights[0], rtol=1e-6)
+    run = rl.simulate(rl.Problem(rl.datasets.xor(), network, weights), document["clock"], rtol=1e-9)
+    assert np.allclose(document["loss"], run.loss, rtol=1e-12)
+    assert "own" in welcome(state)["choices"]["start"]
+    assert "own" not in welcome()["choices"]["start"]
+    scope: dict[str, Any] = {}
+    exec(document["code"].replace("print(", "str("), scope)
+    assert np.allclose(scope["run"].loss, document["loss"], rtol=1e-12)
+    other = notebook.answer({"kind": "run", "id": 1, "state": {**state.to_json(), "width": 4}}, state)
+    assert other[0]["text"] == "the start 'own' belongs to another network; choose one that is drawn."
+    assert notebook.answer({"kind": "run", "id": 1, "state": state.to_json()}, state)[0]["loss"] == document["loss"]
+
+
+def test_what_the_page_cannot_hold_of_a_problem_is_said() -> None:
+    network = rl.Network(3, (600,), trainable=(True, False))
+    data = rl.Dataset([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], [1.0, -1.0])
+    state = state_of(rl.Problem(data, network, network.init(0.1, 0)))
+    assert state.start == "gaussian"
+    assert state.note.endswith(
+        "Here all layers train, without weight decay. Starting weights are drawn anew: the page cannot hold those of the problem."
+    )
+    alone, small = rl.Dataset([[3.0, 0.0, 4.0]], [1.0]), rl.Network(3, (2,))
+    ((x1, x2, _),) = state_of(rl.Problem(alone, small, small.init(0.1, 0))).points
+    assert (abs(x1), x2) == (pytest.approx(5.0), 0.0)
 
 
 def test_the_module_is_one_file_with_one_export() -> None:

@@ -188,6 +188,25 @@ def test_a_finger_drags_a_point_on_a_phone(open_page: Callable[..., Watched]) ->
     watched.page.get_by_role("radio", name="Flip").tap()
     watched.after(lambda: watched.point(4).tap())
     assert watched.state["points"].split(";")[4] == "-1,0,-1"
+    watched.page.get_by_role("radio", name="Move").tap()
+    box = watched.point(5).locator(".disc").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    finger = watched.page.context.new_cdp_session(watched.page)
+
+    def slide() -> None:
+        for kind, places in (
+            ("touchStart", [(x, y)]),
+            ("touchMove", [(x - 20, y)]),
+            ("touchMove", [(x - 40, y - 30)]),
+            ("touchEnd", []),
+        ):
+            finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": a, "y": b} for a, b in places]})
+
+    before = watched.page.evaluate("scrollY")
+    watched.after(slide)
+    x1, x2, label = map(float, watched.state["points"].split(";")[5].split(","))
+    assert (x1 < 0.9, x2 > 0.25, label) == (True, True, -1.0)
+    assert watched.page.evaluate("scrollY") == before  # the finger moves the point, not the page
     assert watched.page.evaluate("document.documentElement.scrollWidth") <= 390  # nothing sticks out
 
 

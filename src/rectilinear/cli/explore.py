@@ -54,7 +54,7 @@ def explore_command(
 def _state(source: str, settings: tuple[str, ...], target: str | None, drop: tuple[str, ...]) -> State:
     data = dataset_from(source, settings, target, drop)
     network = Network(data.inputs, (WIDTH,))
-    return state_of(Problem(data, network, network.init(SCALE, 0)))
+    return state_of(Problem(data, network, network.init(SCALE, 0)), scale=SCALE)
 
 
 def _export(state: State | None, path: Path) -> None:

@@ -19,7 +19,7 @@ from ..prediction import Prediction
 from ..problem import Problem
 from ..theorems import predict
 from ..trajectory import Status, Trajectory
-from .state import State
+from .state import OWN, State
 
 Array = NDArray[np.float64]
 Document = dict[str, Any]
@@ -30,8 +30,8 @@ DECADES = 3.5  # of ordinary time that the page shows
 FIRST_LOG10 = 0.1  # log10 t at which far runs begin
 DIRECTIONS = 360  # in which the output of deeper networks is told; a bias-free network is linear along each ray
 MOST_EVENTS = 2_000
-PREVIEW = {"rtol": 1e-4, "max_seconds": 1.0}  # while something is being dragged: errors far below a pixel
-FINAL = {"rtol": 1e-9, "max_seconds": 10.0}
+PREVIEW: dict[str, Any] = {"rtol": 1e-4, "max_seconds": 1.0}  # while something is being dragged: errors far below a pixel
+FINAL: dict[str, Any] = {"rtol": 1e-9, "max_seconds": 10.0}
 LONGEST = 10.0  # seconds of any run
 
 
@@ -86,13 +86,19 @@ points = np.array([  # x1, x2, y
 ])
 data = rl.Dataset(points[:, :2], points[:, 2])
 net = rl.Network(inputs=2, widths={(state.width,) * state.depth!r}, alpha={state.alpha!r})
-start = net.init(scale={state.scale!r}, seed={state.seed}, start={state.start!r})
+start = {_start_code(state)}
 problem = rl.Problem(data, net, start, loss={state.loss!r})
 
 run = rl.simulate(problem, {horizon}=np.append({start}, {grid}), rtol={FINAL["rtol"]!r})
 print(run)
 print(rl.diagnose(problem))
 """
+
+
+def _start_code(state: State) -> str:
+    if state.weights is not None and state.start == OWN:
+        return "(" + ", ".join(f"np.array({layer.tolist()})" for layer in state.weights) + ")"
+    return f"net.init(scale={state.scale!r}, seed={state.seed}, start={state.start!r})"
 
 
 def theory_document(state: State, progress: Progress | None = None) -> Document:
@@ -126,10 +132,12 @@ def theory_document(state: State, progress: Progress | None = None) -> Document:
 
 def _simulated(problem: Problem, state: State, final: bool, progress: Progress | None) -> Trajectory:
     budget, frames = (FINAL, FRAMES) if final else (PREVIEW, PREVIEW_FRAMES)
+    if problem.network.layers > 2:
+        budget = {**budget, "method": "kinks"}  # steady costs; those of impulses vary widely between small networks
     if state.far:
         asked = np.append(-np.inf, np.geomspace(min(FIRST_LOG10, state.until / 2), state.until, frames - 1))
-        return simulate(problem, log10_times=asked, **budget, progress=progress)  # type: ignore[arg-type]
-    return simulate(problem, moments(state.until, frames), **budget, progress=progress)  # type: ignore[arg-type]
+        return simulate(problem, log10_times=asked, **budget, progress=progress)
+    return simulate(problem, moments(state.until, frames), **budget, progress=progress)
 
 
 def moments(until: float, frames: int = FRAMES) -> Array:

@@ -12,7 +12,7 @@ from ..losses import LOSSES
 from ..starts import STARTS
 from .documents import Document, Progress, run_document, theory_document
 from .presets import presets
-from .state import DEEPEST, MOST_POINTS, WIDEST, WIDEST_DEEP, State, read_state
+from .state import DEEPEST, MOST_POINTS, OWN, WIDEST, WIDEST_DEEP, State, read_state
 
 LARGEST_MESSAGE = 65_536  # bytes
 KINDS = ("hello", "run", "page")
@@ -70,10 +70,11 @@ def read_request(message: Mapping[str, Any]) -> Request:
 def welcome(state: State | None = None) -> Document:
     """The first message to a page: what it may offer; it opens with the first of `presets` unless its address names another."""
     offered = presets() if state is None else (state, *presets())
+    own = [] if state is None or state.weights is None else [OWN]
     return {
         "kind": "welcome",
         "presets": [preset.to_json() for preset in offered],
-        "choices": {"start": list(STARTS), "loss": list(LOSSES)},
+        "choices": {"start": [*STARTS, *own], "loss": list(LOSSES)},
         "bounds": {"points": MOST_POINTS, "width": WIDEST, "depth": DEEPEST, "width_deep": WIDEST_DEEP},
     }
 

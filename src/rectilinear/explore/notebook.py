@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from html import escape
 from typing import Any
 
@@ -32,8 +33,8 @@ class Replay:
 def explore(problem: Problem, until: float = 3000.0, **start: Any) -> Any:
     """Show the training run of `problem` in a notebook, with points that can be dragged where anywidget is installed.
 
-    The data are seen in the plane: more than two inputs along their first two principal axes. Starting weights are drawn anew;
-    `start` may give their `scale`, `seed` and `start`. `rectilinear explore` opens the same in a browser.
+    The data are seen in the plane: more than two inputs along their first two principal axes. The run starts from the problem's own
+    weights, or from drawn ones if `start` gives their `scale`, `seed` or `start`. `rectilinear explore` opens the same in a browser.
 
     >>> import rectilinear as rl
     >>> net = rl.Network(inputs=2, widths=(4,))
@@ -54,7 +55,8 @@ def answer(message: object, state: State) -> list[dict[str, Any]]:
             return [{**welcome(state), "ready": True}]
         if known["kind"] == "page":
             return [{"kind": "page", "html": replay_template()}]
-        request = read_request(known)
+        asked = read_request(known)
+        request = replace(asked, state=replace(asked.state, weights=state.weights))
     except InputError as error:
         return [refusal(None, str(error))]
     theory = [answer_theory(request)] if request.final else []  # a kernel does one thing at a time

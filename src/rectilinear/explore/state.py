@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..dataset import Dataset
 from ..errors import InputError
 from ..losses import LOSSES
-from ..network import Network
+from ..network import Network, Weights
 from ..problem import Problem
 from ..starts import STARTS
 
@@ -24,6 +24,7 @@ WIDEST, DEEPEST, WIDEST_DEEP = 500, 3, 30  # neurons; hidden layers; neurons of 
 LARGEST = 100.0  # of a coordinate or a label
 LATEST, LATEST_LOG10 = 1e7, 1e7  # times, and their logarithms for classifiers
 LONGEST_TEXT = 300
+OWN = "own"  # the start of a run whose weights are given, not drawn
 
 Point = tuple[float, float, float]
 
@@ -33,7 +34,7 @@ class State:
     """One training run of the plane: points (x1, x2, y), the network, its start, the loss and how far to go.
 
     `far` runs (classification, one hidden layer) go to t = 10^`until`; all others to t = `until`. `note` tells where the points come
-    from.
+    from. Where `start` is "own" it is `weights`, which no message carries: the host of the page keeps them.
 
     >>> State(points=((1.0, 0.0, 1.0), (0.0, 1.0, -1.0))).problem()
     Problem: ReLU 2-20-1 on data (2 samples), square loss
@@ -51,21 +52,26 @@ class State:
     far: bool = False
     name: str = "data"
     note: str = ""
+    weights: Weights | None = field(default=None, compare=False, repr=False)
 
     def problem(self) -> Problem:
         """The problem that is simulated, as `Problem` checks it."""
         table = np.array(self.points)
         network = Network(2, (self.width,) * self.depth, self.alpha)
-        return Problem(
-            Dataset(table[:, :2], table[:, 2], self.name),
-            network,
-            network.init(self.scale, self.seed, self.start),
-            self.loss,
-        )
+        data = Dataset(table[:, :2], table[:, 2], self.name)
+        return Problem(data, network, self._start(network), self.loss)
+
+    def _start(self, network: Network) -> Weights:
+        if self.start != OWN:
+            return network.init(self.scale, self.seed, self.start)
+        given = () if self.weights is None else self.weights
+        if [layer.shape for layer in given] != list(network.shapes):
+            raise InputError(f"the start {OWN!r} belongs to another network; choose one that is drawn.")
+        return tuple(given)
 
     def to_json(self) -> dict[str, Any]:
         """The state as plain values; `read_state` reads them back."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {known.name: getattr(self, known.name) for known in fields(self) if known.name != "weights"}
 
 
 def read_state(values: object) -> State:
@@ -160,7 +166,7 @@ READERS: dict[str, Callable[[str, object], Any]] = {
     "depth": _whole(1, DEEPEST),
     "alpha": _number(0.0, 1.0),
     "scale": _number(1e-12, 10.0),
-    "start": _choice(*STARTS),
+    "start": _choice(*STARTS, OWN),
     "seed": _whole(0, 2**31 - 1),
     "loss": _choice(*LOSSES),
     "until": _number(0.0, math.inf),
@@ -171,23 +177,32 @@ READERS: dict[str, Callable[[str, object], Any]] = {
 
 
 def state_of(problem: Problem, until: float | None = None, **start: Any) -> State:
-    """The state nearest to a problem: its data in the plane, its network's shape, slope and loss.
+    """The state nearest to a problem: its data in the plane, its network's shape, slope, loss and starting weights.
 
-    Data of more than two inputs are seen along their first two principal axes, and one input gets a second that is zero; `note`
-    says so. Of more points than the page takes, the first are shown. Starting weights are drawn anew from `start`.
+    Data of more than two inputs are seen along their first two principal axes, with the weights, and one input gets a second that is
+    zero; `note` says so. Of more points than the page takes, the first are shown. Starting weights are drawn from `start` if it is
+    given (`scale`, `seed`, `start`), or where the page cannot hold the problem's own, which `note` says.
     """
-    plane, note = in_the_plane(problem.data)
-    points = np.column_stack([plane, problem.data.y])
+    axes, note = plane_of(problem.data)
+    points = np.column_stack([problem.data.x @ axes.T, problem.data.y])
     size = max(1.0, float(np.abs(points).max()) / LARGEST)
     if len(points) > MOST_POINTS:
         note += f" The first {MOST_POINTS} of {len(points)} samples are shown."
     if size > 1.0:
         note += f" Divided by {size:.3g}, to fit the page."
+    if problem.l2 or not all(problem.network.trainable):
+        note += " Here all layers train, without weight decay."
     widths = problem.network.widths
     depth = min(len(widths), DEEPEST)
+    width = min(widths[0], WIDEST if depth == 1 else WIDEST_DEEP)
+    weights = None
+    if not start and widths == (width,) * depth and not problem.network.bias:
+        weights, start = (problem.weights[0] @ axes.T, *problem.weights[1:]), {"start": OWN}
+    elif not start:
+        note += " Starting weights are drawn anew: the page cannot hold those of the problem."
     fields_given: dict[str, Any] = {
         "points": (points[:MOST_POINTS] / size).tolist(),
-        "width": min(widths[0], WIDEST if depth == 1 else WIDEST_DEEP),
+        "width": width,
         "depth": depth,
         "alpha": problem.network.alpha,
         "loss": problem.loss.name,
@@ -196,18 +211,18 @@ def state_of(problem: Problem, until: float | None = None, **start: Any) -> Stat
         **({} if until is None else {"until": until}),
         **start,
     }
-    return read_state(fields_given)
+    return replace(read_state(fields_given), weights=weights)
 
 
-def in_the_plane(data: Dataset) -> tuple[Array, str]:
-    """Two coordinates of every sample (n, 2), and a sentence that says how they were made; empty for data of the plane."""
+def plane_of(data: Dataset) -> tuple[Array, str]:
+    """Two axes (2, d) along which samples are seen, and a sentence that says how; empty for data of the plane."""
     if data.inputs == 2:
-        return data.x, ""
+        return np.eye(2), ""
     if data.inputs == 1:
-        return np.column_stack([data.x, np.zeros(data.samples)]), "One input; the second coordinate is zero."
+        return np.array([[1.0], [0.0]]), "One input; the second coordinate is zero."
     _, sizes, axes = np.linalg.svd(
         data.x, full_matrices=False
     )  # about the origin: a network without bias has no other centre
     share = float(np.sum(sizes[:2] ** 2) / np.sum(sizes**2)) if sizes[0] else 1.0
     note = f"{data.inputs} inputs, seen along their first two principal axes ({100.0 * share:.0f} % of their size)."
-    return data.x @ axes[:2].T, note
+    return np.concatenate([axes, np.zeros((1, data.inputs))])[:2], note  # one sample has one axis

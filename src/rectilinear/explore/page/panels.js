@@ -1,6 +1,7 @@
 // Controls of the problem, values of the chosen point, and hypotheses as lights.
 import { h, number, explained } from "./marks.js";
 
+const SHOWN = 12; // hypotheses that are always seen
 const LIGHTS = { true: ["yes", "✓"], false: ["no", "×"], null: ["undecided", "?"] };
 
 export function createControls({ change }) {
@@ -61,10 +62,12 @@ function bounded(text, low, high) {
   return text === "" || Number.isNaN(value) ? null : Math.min(high, Math.max(low, value));
 }
 
-// What must change along: classes need labels ±1, and far times need classes and one hidden layer.
+// What must change along: a start of its own fits one network and has no seed,
+// classes need labels ±1, and far times need classes and one hidden layer.
 export function adjusted(values, state) {
   const next = { ...values };
   const loss = next.loss ?? state.loss;
+  if (state.start === "own" && ["width", "depth", "scale", "seed"].some((name) => name in next)) next.start = "gaussian";
   if (loss !== "square") next.points = (next.points ?? state.points).map(([x1, x2, y]) => [x1, x2, y >= 0 ? 1 : -1]);
   if (state.far && (loss === "square" || (next.depth ?? state.depth) > 1)) Object.assign(next, { far: false, until: 3000 });
   if ((next.depth ?? state.depth) > 1) next.width = Math.min(next.width ?? state.width, 30);
@@ -103,8 +106,18 @@ export function createPointForm({ change }) {
 
 export function createLights() {
   const list = h("ul", { class: "lights" });
+  const others = h("ul", { class: "lights" });
+  const count = h("summary", {});
+  const more = h("details", { class: "more" }, count, others);
   const verdict = h("p", { class: "verdict" });
-  const element = h("section", { class: "hypotheses", "aria-label": "Hypotheses and theorems" }, h("h2", {}, "What theory sees"), verdict, list);
+  const element = h("section", { class: "hypotheses", "aria-label": "Hypotheses and theorems" }, h("h2", {}, "What theory sees"), verdict, list, more);
+
+  // Those that a theorem which applies rests on come first, then those that keep others from applying.
+  function ordered({ findings, theorems }) {
+    const applied = new Set(theorems.map(({ title }) => title));
+    const rank = ({ holds, serves }) => (serves.some((title) => applied.has(title)) ? 0 : holds === true ? 2 : 1);
+    return [0, 1, 2].flatMap((wanted) => findings.filter((finding) => rank(finding) === wanted));
+  }
 
   function show(theory) {
     element.classList.toggle("stale", !theory);
@@ -114,7 +127,11 @@ export function createLights() {
       ...(names.length ? ["Applies: ", ...names.flatMap((name, k) => (k ? ["; ", name] : [name])), ". "] : ["No theorem applies to these data; the exact run does not need one. "]),
       theory.ending.startsWith("not ") ? "" : `Ends at ${theory.ending}.`,
     );
-    list.replaceChildren(...theory.findings.map(light));
+    const lights = ordered(theory).map(light);
+    list.replaceChildren(...lights.slice(0, SHOWN));
+    others.replaceChildren(...lights.slice(SHOWN));
+    count.textContent = `${others.children.length} more hypotheses`;
+    more.hidden = !others.children.length;
   }
 
   function light(finding) {
