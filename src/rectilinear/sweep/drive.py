@@ -193,6 +193,7 @@ def _run_and_keep(plan: Plan, base: Mapping[str, Any], store: Store, number: int
             "settings": {"base": base, "point": point},
             "measures": list(numbers),
             "ended": run.status.name,
+            "reason": run.reason,
             "audit": None if run.audit is None else vars(run.audit),
             "statistics": dict(run.statistics),
             "provenance": dict(run.provenance),
