@@ -190,7 +190,7 @@ def state_of(problem: Problem, until: float | None = None, **start: Any) -> Stat
         note += f" The first {MOST_POINTS} of {len(points)} samples are shown."
     if size > 1.0:
         note += f" Divided by {size:.3g}, to fit the page."
-    if problem.l2 or not all(problem.network.trainable):
+    if problem.l2 or not all(problem.network.trainable_layers):
         note += " Here all layers train, without weight decay."
     widths = problem.network.widths
     depth = min(len(widths), DEEPEST)
