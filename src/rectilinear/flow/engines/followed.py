@@ -53,7 +53,7 @@ SAFETY, SHRINK, GROW, ERROR_ORDER = 0.9, 0.2, 2.0, 3.0
 REFUSED = 1.5  # errors over the tolerance
 FIRST_TURN = 0.1  # the same as below for the first step
 STRONGEST_TURN = 3.0  # step times the strongest drive: neurons grow by less than its exponential
-DEFECT_SHARE = 0.3  # how much of the pulls' defect at the end acts over the step
+DEFECT_SHARE = 0.2  # how much of the pulls' defect at the end acts over the step
 WAKING = 1e-4  # share of a step within which a neuron's waking is located
 LANDED = 1e-2  # shares of a step at its ends within which waking need not be landed on
 SHORTEST = 1e-13  # steps over the time reached
@@ -94,7 +94,7 @@ class FollowedNeurons:
     def __init__(self, problem: Problem, rtol: float, decisions: Decisions, start: Start, times: Array) -> None:
         self.problem, self.rtol, self.decisions, self.times = problem, rtol, decisions, times
         self.lines = SampleLines(problem)
-        self.curves = LegendreCurves(2 if rtol >= 1e-3 else 3 if rtol > 3e-5 else 4 if rtol > 3e-8 else 5)
+        self.curves = LegendreCurves(3 if rtol >= 1e-3 else 4 if rtol > 3e-5 else 5 if rtol > 3e-8 else 6)
         self.t, self.energy, self.estimated_error = start.t, start.energy, 0.0
         self.w, self.a = self.lines.into(start.theta[:, :-1]), start.theta[:, -1].copy()
         self.signs = start.signs.copy()
@@ -103,6 +103,7 @@ class FollowedNeurons:
         self.pulls = self._pull(self.f)
         self.gaps = np.full(len(self.a), 0.1)
         self.before: tuple[Array, float] | None = None
+        self.refused = False
         self.stiff = StiffDirections(self.lines.samples)
         self.counts = {"steps": 0, "rejected": 0, "sweeps": 0, "gradients": 0, "pieces": 0}
         self.log: list[Array] = []
@@ -139,12 +140,17 @@ class FollowedNeurons:
         f = self.lines.outputs(step.end.w, step.end.a, heights)
         pulls = self._pull(f)
         error = self._error(step, pulls)
-        growth = SAFETY * (self.rtol / max(error, 1e-300)) ** (1.0 / ERROR_ORDER)
+        order = self.curves.degree + 2 if error < self.rtol else ERROR_ORDER
+        growth = SAFETY * (self.rtol / max(error, 1e-300)) ** (1.0 / order)
         growth = min(growth, (AIMED_CHANGE / max(step.first_change, 1e-300)) ** (1.0 / ERROR_ORDER), GROW)
         if error > REFUSED * self.rtol:
             self.counts["rejected"] += 1
             self.h = h * max(SHRINK, min(growth, 0.8))
+            self.refused = True
             return False
+        if self.refused:
+            growth = min(growth, 1.0)
+        self.refused = False
         if step.sweeps > STIFF_SWEEPS:
             growth = min(growth, 1.0)
             self.stiff.add()
