@@ -261,3 +261,11 @@ def test_neurons_pushed_back_to_the_origin_rest_there_and_wake_when_driven_away(
     exact, run = (rl.simulate(problem, [0.0, 20.0, 60.0], method=method, rtol=1e-7) for method in ("kinks", "follow"))
     assert run.events.count(rl.Kind.DEATH) == exact.events.count(rl.Kind.DEATH) == 1
     assert apart(run, exact) < 1e-3  # when it wakes is located to a hundredth of a step
+
+
+@pytest.mark.parametrize(("method", "samples"), [("follow", 60), ("plain", 20_000)])
+def test_a_budget_of_seconds_ends_a_run_within_its_step(method, samples):
+    problem = ordinary(samples=samples, inputs=8, width=40)
+    run = rl.simulate(problem, [0.0, 5.0], method=method, rtol=1e-2, max_seconds=1e-9)
+    assert run.status is rl.Status.OUT_OF_SECONDS
+    assert run.times.tolist() == [0.0]

@@ -26,6 +26,13 @@ class Watch:
         self.compiled = compilation().seconds  # compiling does not count against the budget
         self.steps = 0
 
+    @property
+    def deadline(self) -> float:
+        """When the seconds are used up, as time.perf_counter() tells it, if nothing more is compiled."""
+        if self.max_seconds is None:
+            return float("inf")
+        return self.began + self.max_seconds + compilation().seconds - self.compiled
+
     def over_budget(self, fraction: float, note: str) -> Status | None:
         """Count a step; the reason to stop, if a budget is used up."""
         self.steps += 1
@@ -37,8 +44,7 @@ class Watch:
         if self.progress is not None and now - self.reported > REPORT_EVERY:
             self.reported = now
             self.progress(fraction, note)
-        spent = now - self.began - (compilation().seconds - self.compiled)
-        return Status.OUT_OF_SECONDS if self.max_seconds is not None and spent > self.max_seconds else None
+        return Status.OUT_OF_SECONDS if now > self.deadline else None
 
 
 @cache

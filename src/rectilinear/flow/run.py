@@ -13,7 +13,7 @@ from ..errors import FlowError, InputError
 from ..trajectory import Status, Trajectory
 from .audit import audit_run
 from .budgets import Watch, provenance
-from .engines.engine import Engine
+from .engines.engine import Engine, OutOfTime
 from .field import Field
 from .span import Span
 from .state import unflatten
@@ -138,7 +138,7 @@ def drive(kept: Kept, times: Array, watch: Watch, rules: Rules, clock: str = "t 
             engine = kept.engine
             over = watch.over_budget(float(np.clip(engine.t / times[-1], 0.0, 1.0)), clock.format(engine.t))
             ending = Ending(over) if over else None
-            if not engine.attempt(times[-1]):
+            if not engine.attempt(times[-1], watch.deadline):
                 if engine.chattering:
                     ending = Ending(Status.CHATTERING)
                 continue
@@ -156,6 +156,8 @@ def drive(kept: Kept, times: Array, watch: Watch, rules: Rules, clock: str = "t 
             following = engine.successor()
             if following is not None:
                 kept.engines.append(following)
+    except OutOfTime:
+        ending = Ending(Status.OUT_OF_SECONDS)
     except KeyboardInterrupt:
         ending = Ending(Status.INTERRUPTED)
     except FlowError as error:

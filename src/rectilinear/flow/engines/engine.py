@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import numpy as np
+
 from ...arrays import Array
 from ...events import Events
+
+
+class OutOfTime(Exception):
+    """A step was given up because its deadline has passed."""
 
 
 class Engine(Protocol):
@@ -27,8 +33,11 @@ class Engine(Protocol):
         """Whether steps have become too small to get anywhere."""
         ...
 
-    def attempt(self, t_end: float) -> bool:
-        """Try a step that does not pass `t_end`; False if it must be tried again."""
+    def attempt(self, t_end: float, deadline: float = np.inf) -> bool:
+        """Try a step that does not pass `t_end`; False if it must be tried again.
+
+        Steps that may take seconds raise `OutOfTime` when time.perf_counter() passes `deadline`.
+        """
         ...
 
     @property

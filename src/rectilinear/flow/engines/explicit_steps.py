@@ -102,7 +102,7 @@ class SmoothEngine:
         """Whether steps have become too small to get anywhere."""
         return self.stepper.step_size < STALLED * self._floor()
 
-    def attempt(self, t_end: float) -> bool:
+    def attempt(self, t_end: float, deadline: float = np.inf) -> bool:
         self.steps += 1
         self._cut = None
         self._dense_ready = False

@@ -15,6 +15,7 @@ The error of a step is what projected pulls miss at its end, delta r = r(W) - (p
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -37,6 +38,7 @@ from ..steppers.mixing import Mixing
 from ..steppers.stiff_directions import StiffDirections
 from ..threads import in_shares
 from . import neuron_path
+from .engine import OutOfTime
 from .neuron_path import AT_ORIGIN, End, Rules, follow_neurons
 
 NEURONS_PER_CALL = 4
@@ -120,7 +122,8 @@ class FollowedNeurons:
     def step_end(self) -> float:
         return self.t if self.step is None else self.t + self.step.h
 
-    def attempt(self, t_end: float) -> bool:
+    def attempt(self, t_end: float, deadline: float = np.inf) -> bool:
+        self.deadline = deadline
         h = min(self.h, t_end - self.t)
         if self.t + 1.2 * h >= t_end:
             h = t_end - self.t
@@ -305,6 +308,8 @@ class FollowedNeurons:
         def share(begin: int, stop: int) -> tuple[bool, int]:
             pieces, room = 0, self._event_room(2 * len(lines) + 4096)
             for neurons in calls[begin:stop]:
+                if time.perf_counter() > self.deadline:
+                    raise OutOfTime
                 ends = np.zeros(len(neurons), dtype=np.intp)
                 while True:
                     status, count = follow_neurons(neurons, start, monomials, step, rules, gauss_rules(), end, room, ends)
@@ -318,7 +323,11 @@ class FollowedNeurons:
                     happened[h] = rows.copy()
             return True, pieces
 
-        results = in_shares(share, len(calls), 1e3 * len(chosen) * len(lines))
+        try:
+            results = in_shares(share, len(calls), 1e3 * len(chosen) * len(lines))
+        except BaseException:
+            self.deadline = -np.inf  # other threads stop too
+            raise
         self.counts["pieces"] += sum(pieces for _, pieces in results)
         return all(arrived for arrived, _ in results)
 

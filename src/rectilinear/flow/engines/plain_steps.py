@@ -7,6 +7,8 @@ samples (field/two_layer_kernels.py); small networks take all stages of a step i
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
 from ...arrays import Array
@@ -17,6 +19,7 @@ from ..state import flatten
 from ..steppers import tsitouras
 from ..steppers.step_size import StepControl, up_to
 from ..threads import in_shares, shares
+from .engine import OutOfTime
 from .plain_step_kernels import Rows, all_stages, drive_share, relative_error, stage, velocity
 
 CONTROL = StepControl(order=5, grow=10.0)
@@ -72,7 +75,7 @@ class PlainSteps:
     def step_end(self) -> float:
         return self.t + self.h
 
-    def attempt(self, t_end: float) -> bool:
+    def attempt(self, t_end: float, deadline: float = np.inf) -> bool:
         h = up_to(self.step_size, self.t, t_end)
         count = self.field.rows.shape[1]
         with np.errstate(over="ignore", invalid="ignore"):  # a stage too far out: the step will be refused
@@ -82,6 +85,9 @@ class PlainSteps:
                 )
             else:
                 for s in range(1, tsitouras.STAGES):
+                    if time.perf_counter() > deadline:
+                        self.h = 0.0
+                        raise OutOfTime
                     stage(self.y, self.slopes, tsitouras.TABLE[s, :s], h, self.new)
                     self.end_loss = self._evaluate(self.new, s)
             error = relative_error(self.y, self.new, self.slopes, tsitouras.ERROR, h, self.neurons)
