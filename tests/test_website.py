@@ -1,6 +1,7 @@
 """What the site is made of, without Sphinx: every theorem, name and script has its page."""
 
 import ast
+import json
 import re
 import sys
 from operator import attrgetter
@@ -62,11 +63,21 @@ def test_where_a_theorem_applies_is_measured(monkeypatch):
 
 
 def test_every_claim_is_on_its_papers_page(ledger):
-    pages = dict(ledger_pages.pages(ledger))
+    pages = dict(ledger_pages.pages(ledger, {}))
     for claim in CLAIMS:
         assert f"(claim-{claim.name})=" in pages[f"ledger/{claim.paper}.md"]
         assert f"(#claim-{claim.name})" in pages["ledger/index.md"]
     assert all(name in pages["ledger/studies.md"] for name in rl.studies.MAKERS)
+
+
+def test_studies_show_what_was_found_where_they_were_run(tmp_path):
+    assert ledger_pages.read_studies(tmp_path) == {}
+    texts = {"question": "Why?", "source": "Nobody", "finding": "Because x_i grows."}
+    (tmp_path / "far_limits.json").write_text(json.dumps(texts))
+    page = dict(ledger_pages.pages({}, ledger_pages.read_studies(tmp_path)))["ledger/studies.md"]
+    assert "## Why?" in page
+    assert "Because x<sub>i</sub> grows." in page
+    assert "(../_ledger/far_limits.png)" in page
 
 
 def test_verdicts_have_colours():
@@ -148,6 +159,6 @@ def test_the_readmes_film_moves_and_is_small():
 
 def test_every_page_of_docs_is_in_the_sites_navigation():
     indices = "".join(path.read_text() for path in WEBSITE.glob("pages/*/index.md"))
-    listed = indices + dict(ledger_pages.pages({}))["ledger/index.md"]
+    listed = indices + dict(ledger_pages.pages({}, {}))["ledger/index.md"]
     for page in READ[1:]:
         assert f"../{page.removesuffix('.md')}\n" in listed, page

@@ -35,19 +35,22 @@ def assemble(measured: Path, target: Path) -> None:
     for name in ("conf.py", "figures.py", "references.bib"):
         shutil.copy(WEBSITE / name, target)
     ledger = ledger_pages.read(measured)
-    for path, text in _made(ledger):
+    studied = ledger_pages.read_studies(measured / "studies")
+    for path, text in _made(ledger, studied):
         (target / path).parent.mkdir(parents=True, exist_ok=True)
         (target / path).write_text(text, encoding="utf-8")
     (target / "_ledger").mkdir()
     for entry in ledger.values():
         for figure in entry.captions:
             shutil.copy(measured / f"{figure}.png", target / "_ledger")
+    for name in studied:
+        shutil.copy(measured / "studies" / f"{name}.png", target / "_ledger")
     _static(target)
 
 
-def _made(ledger: dict[str, ledger_pages.Entry]) -> Iterator[tuple[str, str]]:
+def _made(ledger: dict[str, ledger_pages.Entry], studied: dict[str, dict[str, str]]) -> Iterator[tuple[str, str]]:
     yield from theorem_pages.pages(ledger)
-    yield from ledger_pages.pages(ledger)
+    yield from ledger_pages.pages(ledger, studied)
     yield from reference.pages()
 
 

@@ -19,12 +19,18 @@ def read(folder: Path) -> dict[str, Entry]:
     return {claim.name: Entry.from_json(claim, rows[claim.name], 0.0) for claim in CLAIMS}
 
 
-def pages(ledger: Mapping[str, Entry]) -> Iterator[tuple[str, str]]:
-    """(path, text) of the page of each paper, of their overview, and of the studies."""
+def read_studies(folder: Path) -> dict[str, dict[str, str]]:
+    """What `make studies` wrote into a folder, by the names of the studies; nothing where it was not run."""
+    files = {name: folder / f"{name}.json" for name in MAKERS}
+    return {name: json.loads(file.read_text()) for name, file in files.items() if file.exists()}
+
+
+def pages(ledger: Mapping[str, Entry], studied: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str]]:
+    """(path, text) of the page of each paper, of their overview, and of the studies, with those that were `studied`."""
     for key in PAPERS:
         yield f"ledger/{key}.md", _paper(key, [entry for entry in ledger.values() if entry.claim.paper == key])
     yield "ledger/index.md", _overview(ledger)
-    yield "ledger/studies.md", _studies()
+    yield "ledger/studies.md", _studies(studied)
 
 
 def claim_section(entry: Entry, level: int = 2, figures: str = "../_ledger") -> str:
@@ -94,7 +100,7 @@ def _overview(ledger: Mapping[str, Entry]) -> str:
     )
 
 
-def _studies() -> str:
+def _studies(studied: Mapping[str, Mapping[str, str]]) -> str:
     parts = [
         "# Studies",
         "What the papers on classification leave open, measured far out in log t. `make studies` runs them all in some twenty "
@@ -102,6 +108,9 @@ def _studies() -> str:
         "tells what was found. `rectilinear study NAME` runs one.",
         table(("study", "what it does"), [(f"`{name}`", prose(_first(make.__doc__))) for name, make in MAKERS.items()]),
     ]
+    for name, found in studied.items():
+        parts += [f"## {prose(found['question'])}", f"`{name}`, {prose(found['source'])}", prose(found["finding"])]
+        parts.append(f"![{name}](../_ledger/{name}.png)")
     return "\n\n".join(parts) + "\n"
 
 
