@@ -141,7 +141,7 @@ def test_deeper_networks_are_refused():
     problem = rl.Problem(rl.datasets.xor(), net, net.init(scale=0.1, seed=0))
     with pytest.raises(rl.InputError) as refusal:
         rl.simulate(problem, [1.0], method="follow")
-    assert str(refusal.value) == "method='follow' is for two layers, found 3; use kinks, impulses, smooth or auto."
+    assert str(refusal.value) == "method='follow' is for two layers, found 3; use kinks, impulses, plain, smooth or auto."
 
 
 # ---------------------------------------------------------------- its parts

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import rectilinear as rl
-from rectilinear.flow.engines.plain_steps import PlainSteps
-from rectilinear.flow.field.two_layer import TwoLayerField
+from rectilinear.flow.engines.plain_steps import plain_steps
+from rectilinear.flow.field import make_field
 from rectilinear.flow.state import flatten
 from test_followed import apart, ordinary
 
@@ -34,12 +34,12 @@ def test_plain_steps_are_as_exact_as_a_loose_tolerance_asks(setting):
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
 def test_slopes_are_those_of_the_problem(setting):
     problem = ordinary(**setting)
-    engine = PlainSteps(problem, TwoLayerField(problem), 1e-2)
+    engine = plain_steps(problem, make_field(problem), 1e-2)
     expected = [
         -gradient if trains else 0 * gradient
         for gradient, trains in zip(problem.gradient(problem.weights), problem.network.trainable_layers, strict=True)
     ]
-    assert np.allclose(engine._flat(engine.slopes[:1])[0], flatten(expected), atol=1e-15, rtol=1e-12)
+    assert np.allclose(engine.field.flat(engine.slopes[:1])[0], flatten(expected), atol=1e-15, rtol=1e-12)
 
 
 def test_without_kinks_errors_fall_in_proportion_to_the_tolerance():
@@ -64,9 +64,25 @@ def test_loose_tolerances_choose_plain_steps_where_neurons_would_be_followed():
     assert "plain" not in rl.simulate(ordinary(samples=5), [0.0, 0.5], rtol=1e-2).provenance["method"]
 
 
-def test_plain_steps_are_for_two_layers():
-    net = rl.Network(inputs=2, widths=(3, 3))
-    problem = rl.Problem(rl.datasets.xor(), net, net.init(scale=1.0, seed=0))
-    with pytest.raises(rl.InputError) as refusal:
-        rl.simulate(problem, [1.0], method="plain")
-    assert str(refusal.value) == "method='plain' is for two layers, found 3; use kinks, impulses, smooth or auto."
+def test_an_odd_number_of_neurons_is_measured_without_its_padding():
+    problem = ordinary(width=7, inputs=5)
+    engine = plain_steps(problem, make_field(problem), 1e-2)
+    gradient = problem.gradient(problem.weights)
+    slopes = np.concatenate([gradient[0], gradient[1].T], axis=1)
+    sizes = np.concatenate([problem.weights[0], problem.weights[1].T], axis=1)
+    expected = np.sqrt(np.mean((slopes**2).sum(axis=1) / (sizes**2).sum(axis=1)))
+    assert np.isclose(engine.field.relative(engine.y, engine.y, engine.slopes[:1], np.ones(1)), expected, rtol=1e-12)
+
+
+def test_deep_networks_take_plain_steps_too():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((150, 5))
+    net = rl.Network(inputs=5, widths=(16, 16))
+    for l2 in (0.0, 0.01):
+        problem = rl.Problem(rl.Dataset(x, np.tanh(x @ rng.standard_normal(5))), net, net.init(scale=1.5, seed=0), l2=l2)
+        times = np.linspace(0.0, 4.0, 9)
+        run, exact = (rl.simulate(problem, times, rtol=rtol) for rtol in (3e-3, 1e-5))
+        assert run.provenance["method"] == "plain steps"
+        assert np.abs(run.loss - exact.loss).max() < run.audit.loss_error * exact.loss[0] < 0.01
+        assert apart(run, exact) < 0.1
+        assert run.audit.energy_residual < 0.01

@@ -14,10 +14,9 @@ from .engines.followed import FollowedNeurons
 from .engines.kink_exact import KinkEngine
 from .engines.kink_exact_deep import DeepEngine
 from .engines.kink_impulses import ImpulseEngine
-from .engines.plain_steps import PlainSteps
+from .engines.plain_steps import plain_steps
 from .field import Field
 from .field.deep import DEEP_BLOCK
-from .field.two_layer import TwoLayerField
 from .kinks.decisions import Decisions, first_start
 from .kinks.geometry import Kinks
 from .state import Start
@@ -42,9 +41,9 @@ def checked_rtol(problem: Problem, method: str, rtol: float | None) -> float:
     """The tolerance asked for, or the one that suits the problem and the method."""
     if method not in METHODS and method != "auto":
         raise InputError(f"method must be auto or one of {', '.join(METHODS)}, found {method!r}.")
-    if method in ("follow", "plain") and problem.network.layers > 2:
+    if method == "follow" and problem.network.layers > 2:
         raise InputError(
-            f"method={method!r} is for two layers, found {problem.network.layers}; use kinks, impulses, smooth or auto."
+            f"method='follow' is for two layers, found {problem.network.layers}; use kinks, impulses, plain, smooth or auto."
         )
     if rtol is None:
         return default_rtol(problem, method)
@@ -58,7 +57,7 @@ def default_rtol(problem: Problem, method: str) -> float:
     if problem.network.layers > 2:
         few = problem.data.samples * sum(problem.network.widths) <= FEW_KINKS
         chosen = deep_method(problem, method, LOCATED_RTOL if few else IMPULSE_RTOL)
-        return {"kinks": LOCATED_RTOL, "impulses": IMPULSE_RTOL, "smooth": SMOOTH_RTOL}[chosen]
+        return {"kinks": LOCATED_RTOL, "impulses": IMPULSE_RTOL, "plain": PLAIN_RTOL, "smooth": SMOOTH_RTOL}[chosen]
     if method == "impulses":
         return IMPULSE_RTOL
     if method == "smooth":
@@ -93,6 +92,7 @@ def reason(problem: Problem, method: str, rtol: float) -> str:
             "smooth": "there are no kinks",
             "kinks": f"rtol below {LOCATING_RTOL:g} needs every kink",
             "impulses": f"cheapest for rtol of {LOCATING_RTOL:g} and more",
+            "plain": f"rtol of {PLAIN_RTOL:g} and more needs no single kinks",
         }[deep_method(problem, method, rtol)]
     if _folds(problem):
         return "there are no kinks" if problem.network.alpha == 1.0 else "samples have mirror images"
@@ -125,7 +125,7 @@ def deep_method(problem: Problem, method: str, rtol: float) -> str:
         return "smooth"  # there are no kinks
     if method not in ("auto", "follow"):
         return method
-    return "kinks" if rtol < LOCATING_RTOL else "impulses"
+    return "kinks" if rtol < LOCATING_RTOL else "impulses" if rtol < PLAIN_RTOL else "plain"
 
 
 def moves_in_span(problem: Problem, method: str, rtol: float) -> bool:
@@ -147,13 +147,14 @@ def first_engine(problem: Problem, field: Field, method: str, rtol: float, early
         chosen = deep_method(problem, method, rtol)
         if chosen == "smooth":
             return SmoothEngine(problem, field, rtol)
+        if chosen == "plain":
+            return plain_steps(problem, field, rtol)
         return DeepEngine(problem, rtol) if chosen == "kinks" else ImpulseEngine(problem, rtol)
     chosen = suited(problem, method, rtol)
     if chosen == "impulses":
         return ImpulseEngine(problem, rtol)
     if chosen == "plain":
-        assert isinstance(field, TwoLayerField)
-        return PlainSteps(problem, field, rtol)
+        return plain_steps(problem, field, rtol)
     decisions = Decisions(Kinks(problem))
     start = first_start(problem, decisions)
 

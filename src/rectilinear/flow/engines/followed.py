@@ -74,6 +74,7 @@ class Swept:
     saved: Array
     sweeps: int
     first_change: float
+    last_change: float
 
 
 @dataclass
@@ -157,7 +158,10 @@ class FollowedNeurons:
         if step.sweeps > STIFF_SWEEPS:
             growth = min(growth, 1.0)
             self.stiff.add()
-        self.step, self.next = step, Next(h * max(SHRINK, growth), heights, f, pulls, error)
+        self.step, self.next = (
+            step,
+            Next(h * max(SHRINK, growth), heights, f, pulls, error + step.last_change + UNCHANGED * self.rtol),
+        )
         return True
 
     def states(self, times: Array) -> tuple[Array, Array]:
@@ -256,7 +260,7 @@ class FollowedNeurons:
             if sweep == 0:
                 first_change = change
             if change <= AGREED * self.rtol:
-                return Swept(h, pulls + found, projected, outputs, end, happened, saved, sweep + 1, first_change)
+                return Swept(h, pulls + found, projected, outputs, end, happened, saved, sweep + 1, first_change, change)
             if not change <= FAR_OFF or (sweep > 1 and change > SLOW_SWEEPS * before):
                 return None
             found, drive_change = mixing.corrected((pulls, drives), (found, drive_change))

@@ -82,14 +82,17 @@ def all_stages(
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def relative_error(y: Array, new: Array, slopes: Array, weights: Array, h: float, neurons: int) -> float:
-    """Root mean square over neurons of |h sum_s e_s slopes_s| over the neuron's size, the larger of before and after."""
-    inputs = y.shape[0] // neurons - 1
+def relative_error(y: Array, new: Array, slopes: Array, weights: Array, neurons: int, rows: int) -> float:
+    """Root mean square over neurons of |sum_s weights_s slopes_s| over the neuron's size, the larger of y's and new's.
+
+    y is padded to `rows` neurons.
+    """
+    inputs = y.shape[0] // rows - 1
     total = 0.0
     for n in range(neurons):
         old_size, new_size, wrong = 0.0, 0.0, 0.0
         for k in range(inputs + 1):
-            i = n * inputs + k if k < inputs else neurons * inputs + n
+            i = n * inputs + k if k < inputs else rows * inputs + n
             error = 0.0
             for s in range(weights.shape[0]):
                 error += weights[s] * slopes[s, i]
@@ -97,4 +100,4 @@ def relative_error(y: Array, new: Array, slopes: Array, weights: Array, h: float
             old_size += y[i] * y[i]
             new_size += new[i] * new[i]
         total += wrong / max(old_size, new_size, 1e-300)
-    return h * np.sqrt(total / neurons)
+    return np.sqrt(total / neurons)

@@ -1,21 +1,22 @@
-"""Plain Runge-Kutta steps of two layers that leave every kink to the error control: for loose tolerances.
+"""Plain Runge-Kutta steps that leave every kink to the error control: for loose tolerances.
 
 Where some per mille are enough, paying for every crossing does not pay: a step of order 5 over many light kinks is as good. Sliding
-neurons chatter across their kinks within the tolerance, and where one leaves is decided by it. Each stage is one fused pass over the
-samples (field/two_layer_kernels.py); small networks take all stages of a step in one compiled call.
+neurons chatter across their kinks within the tolerance, and where one leaves is decided by it.
 """
 
 from __future__ import annotations
 
 import time
+from typing import Protocol
 
 import numpy as np
 
 from ...arrays import Array
 from ...problem import Problem
+from ..field import Motion
 from ..field.two_layer import TwoLayerField
-from ..field.two_layer_kernels import INPUT_TILE, NEURON_TILE
-from ..state import flatten
+from ..field.two_layer_kernels import INPUT_TILE, NEURON_TILE, square_length
+from ..state import flatten, unflatten
 from ..steppers import tsitouras
 from ..steppers.step_size import StepControl, up_to
 from ..threads import in_shares, shares
@@ -27,14 +28,32 @@ STEP_SHARE = 0.3  # of the tolerance, for one step: errors of steps add up, thos
 FIRST = 0.1  # of the time in which neurons change by their own size
 
 
-class PlainSteps:
-    """The engine: w (neurons, inputs) and a, flat and padded with zeros to whole tiles, which stay zero."""
+class Slopes(Protocol):
+    """Where weights move, in the form `start` that suits the machine."""
 
-    name = "plain steps"
-    chattering = False
+    start: Array
 
-    def __init__(self, problem: Problem, field: TwoLayerField, rtol: float) -> None:
-        self.problem, self.rtol = problem, rtol
+    def slope(self, y: Array, out: Array) -> tuple[float, float]:
+        """Write -grad L to `out`; returns |grad L|^2 and the loss without regularisation."""
+        ...
+
+    def quick_stages(self, y: Array, slopes: Array, squares: Array, h: float, new: Array) -> float | None:
+        """All stages of a step at once; returns the loss at its end, None where they are better made one by one."""
+        ...
+
+    def relative(self, y: Array, new: Array, slopes: Array, weights: Array) -> float:
+        """sum_s weights_s slopes_s over the size of the weights, the larger of y's and new's (root mean square)."""
+        ...
+
+    def flat(self, y: Array) -> Array:
+        """Flat weights (t, size) of y (t, ...)."""
+        ...
+
+
+class TwoLayerSlopes:
+    """Two layers, flat and padded with zeros to whole tiles, which stay zero: each slope is one fused pass over the samples."""
+
+    def __init__(self, problem: Problem, field: TwoLayerField) -> None:
         network = problem.network
         self.field = Rows(
             field.rows, field.labels, field.mirror_labels, field.mirrored, network.alpha, problem.loss.code,
@@ -44,71 +63,110 @@ class PlainSteps:
         self.rows = -(-self.neurons // NEURON_TILE) * NEURON_TILE
         self.columns = -(-self.inputs // INPUT_TILE) * INPUT_TILE
         self.drive = np.empty((self.rows, self.columns))
-        self.t, self.energy, self.estimated_error = 0.0, 0.0, 0.0
         padded = np.zeros((self.rows, self.columns))
         padded[: self.neurons, : self.inputs] = problem.weights[0]
-        self.y = np.concatenate([padded.ravel(), problem.weights[1][0], np.zeros(self.rows - self.neurons)])
-        self.new = np.empty_like(self.y)
-        self.slopes, self.squares = np.empty((tsitouras.STAGES, self.y.size)), np.empty(tsitouras.STAGES)
-        self.counts = {"steps": 0, "rejected": 0, "gradients": 1}
-        self.end_loss = self._evaluate(self.y, 0)
-        speed = relative_error(self.y, self.y, self.slopes[:1], np.ones(1), 1.0, self.neurons)
-        self.step_size = FIRST / max(speed, np.finfo(float).tiny)
-        self.h = 0.0
+        self.start = np.concatenate([padded.ravel(), problem.weights[1][0], np.zeros(self.rows - self.neurons)])
+        self.count = field.rows.shape[1]
+        self.work = float(self.count * self.drive.size)
 
-    def _evaluate(self, y: Array, s: int) -> float:
-        """Slope s, at y, by threads; returns the summed loss."""
-
+    def slope(self, y: Array, out: Array) -> tuple[float, float]:
         def share(first: int, last: int) -> tuple[Array, float]:
             drive = np.empty_like(self.drive)
             return drive, drive_share(self.field, y, first, last, drive)
 
-        count = self.field.rows.shape[1]
-        (drive, total), *others = in_shares(share, count, count * self.drive.size)
+        (drive, total), *others = in_shares(share, self.count, self.work)
         for more, part in others:
             drive += more
             total += part
-        self.squares[s] = velocity(self.field, y, drive, self.slopes[s])
-        return total
+        return velocity(self.field, y, drive, out), total / self.field.samples
+
+    def quick_stages(self, y: Array, slopes: Array, squares: Array, h: float, new: Array) -> float | None:
+        if shares(self.count, self.work) > 1:
+            return None
+        return all_stages(self.field, y, slopes, squares, tsitouras.TABLE, h, new, self.drive) / self.field.samples
+
+    def relative(self, y: Array, new: Array, slopes: Array, weights: Array) -> float:
+        return relative_error(y, new, slopes, weights, self.neurons, self.rows)
+
+    def flat(self, y: Array) -> Array:
+        cut = self.rows * self.columns
+        w = y[:, :cut].reshape(-1, self.rows, self.columns)[:, : self.neurons, : self.inputs]
+        return flatten((w, y[:, None, cut : cut + self.neurons]))
+
+
+class DeepSlopes:
+    """Any depth, flat: slopes by the field of the network, sizes layer by layer."""
+
+    def __init__(self, problem: Problem, field: Motion) -> None:
+        self.problem, self.field, self.shapes = problem, field, problem.network.shapes
+        self.start = flatten(problem.weights)
+
+    def slope(self, y: Array, out: Array) -> tuple[float, float]:
+        loss = self.field.velocity(y, out)
+        if self.problem.l2:
+            loss -= self.problem.l2 * self.problem.network.penalty(unflatten(y, self.shapes))
+        return square_length(out), loss
+
+    def quick_stages(self, y: Array, slopes: Array, squares: Array, h: float, new: Array) -> float | None:
+        return None
+
+    def relative(self, y: Array, new: Array, slopes: Array, weights: Array) -> float:
+        errors, sizes = weights @ slopes, np.maximum(y**2, new**2)
+        layers = zip(unflatten(errors, self.shapes), unflatten(sizes, self.shapes), strict=True)
+        total = sum(error.size * square_length(error.ravel()) / max(float(size.sum()), 1e-300) for error, size in layers)
+        return float(np.sqrt(total / len(y)))
+
+    def flat(self, y: Array) -> Array:
+        return y
+
+
+class PlainSteps:
+    """The engine."""
+
+    name = "plain steps"
+    chattering = False
+
+    def __init__(self, slopes: Slopes, rtol: float) -> None:
+        self.field, self.rtol = slopes, rtol
+        self.t, self.energy, self.estimated_error = 0.0, 0.0, 0.0
+        self.y = slopes.start
+        self.new = np.empty_like(self.y)
+        self.slopes, self.squares = np.empty((tsitouras.STAGES, self.y.size)), np.empty(tsitouras.STAGES)
+        self.counts = {"steps": 0, "rejected": 0, "gradients": 1}
+        self.squares[0], self.end_loss = self.field.slope(self.y, self.slopes[0])
+        speed = self.field.relative(self.y, self.y, self.slopes[:1], np.ones(1))
+        self.step_size = FIRST / max(speed, np.finfo(float).tiny)
+        self.h = 0.0
 
     @property
     def step_end(self) -> float:
         return self.t + self.h
 
     def attempt(self, t_end: float, deadline: float = np.inf) -> bool:
-        h = up_to(self.step_size, self.t, t_end)
-        count = self.field.rows.shape[1]
+        h, self.h = up_to(self.step_size, self.t, t_end), 0.0
         with np.errstate(over="ignore", invalid="ignore"):  # a stage too far out: the step will be refused
-            if shares(count, count * self.drive.size) == 1:
-                self.end_loss = all_stages(
-                    self.field, self.y, self.slopes, self.squares, tsitouras.TABLE, h, self.new, self.drive
-                )
-            else:
-                for s in range(1, tsitouras.STAGES):
-                    if time.perf_counter() > deadline:
-                        self.h = 0.0
-                        raise OutOfTime
-                    stage(self.y, self.slopes, tsitouras.TABLE[s, :s], h, self.new)
-                    self.end_loss = self._evaluate(self.new, s)
-            error = relative_error(self.y, self.new, self.slopes, tsitouras.ERROR, h, self.neurons)
-        self.step_error, error = error, error / (STEP_SHARE * self.rtol)
+            loss = self.field.quick_stages(self.y, self.slopes, self.squares, h, self.new)
+            for s in range(1, tsitouras.STAGES if loss is None else 1):
+                if time.perf_counter() > deadline:
+                    raise OutOfTime
+                stage(self.y, self.slopes, tsitouras.TABLE[s, :s], h, self.new)
+                self.squares[s], loss = self.field.slope(self.new, self.slopes[s])
+            self.step_error = h * self.field.relative(self.y, self.new, self.slopes, tsitouras.ERROR)
+        assert loss is not None
+        self.end_loss = loss
+        error = self.step_error / (STEP_SHARE * self.rtol)
         self.counts["gradients"] += tsitouras.STAGES - 1
         self.step_size = h * CONTROL.growth(error)
-        self.h = h if error <= 1.0 else 0.0
-        self.counts["steps" if self.h else "rejected"] += 1
-        return bool(self.h)
+        accepted = error <= 1.0
+        self.h = h if accepted else 0.0
+        self.counts["steps" if accepted else "rejected"] += 1
+        return accepted
 
     def states(self, times: Array) -> tuple[Array, Array]:
         if not self.h:
-            return self._flat(self.y[None]), np.full(len(times), self.energy)
+            return self.field.flat(self.y[None]), np.full(len(times), self.energy)
         weights = self.h * tsitouras.interpolant((times - self.t) / self.h)
-        return self._flat(self.y + weights @ self.slopes), self.energy + weights @ self.squares
-
-    def _flat(self, y: Array) -> Array:
-        """Flat weights (t, size) without padding."""
-        cut = self.rows * self.columns
-        w = y[:, :cut].reshape(-1, self.rows, self.columns)[:, : self.neurons, : self.inputs]
-        return flatten((w, y[:, None, cut : cut + self.neurons]))
+        return self.field.flat(self.y + weights @ self.slopes), self.energy + weights @ self.squares
 
     def commit(self) -> tuple[float, float]:
         self.t += self.h
@@ -117,7 +175,7 @@ class PlainSteps:
         self.h = 0.0
         self.y, self.new = self.new, self.y
         self.slopes[0], self.squares[0] = self.slopes[-1], self.squares[-1]
-        return float(np.sqrt(self.squares[0])), self.end_loss / self.problem.data.samples
+        return float(np.sqrt(self.squares[0])), self.end_loss
 
     def successor(self) -> None:
         return None
@@ -130,3 +188,10 @@ class PlainSteps:
 
     def group_counts(self) -> None:
         return None
+
+
+def plain_steps(problem: Problem, field: Motion, rtol: float) -> PlainSteps:
+    """The engine for a problem, by the field that suits its depth."""
+    return PlainSteps(
+        TwoLayerSlopes(problem, field) if isinstance(field, TwoLayerField) else DeepSlopes(problem, field), rtol
+    )
