@@ -14,11 +14,13 @@ from ...arrays import Array
 from ...events import Events
 from ...problem import Problem
 from ..field import Motion
+from ..field.common_patterns import CommonPatterns
 from ..field.two_layer_kernels import neuron_sizes, restore_balance, square_length
 from ..kinks.decisions import Decisions
 from ..kinks.slides import Slides
 from ..state import Start, flatten, layers_of, neurons_of, unflatten
 from ..steppers.chebyshev import StabilisedStepper
+from ..steppers.dense_output import DenseOutput
 from ..steppers.dormand_prince import ExplicitStepper
 from ..tolerances import TINY
 
@@ -28,6 +30,11 @@ STIFF = 3.0  # h |lambda| from which the stability of order 8, not its accuracy,
 PATIENCE = 12  # such steps in a row before stabilised ones are tried; doubled each time they did not pay
 WEARY = 6  # stabilised steps in a row that do not pay
 NEARLY = 0.99  # of the way to a kink: it may come sooner than its height and speed say
+UNLOCATED = 3.0  # rtol: crossings that change neurons by more than this in a step are located, if neurons share few patterns
+LOCATED = 0.3  # rtol: those that change them by less than this are not
+TOGETHER = 1.0  # rtol: neurons of one pattern are corrected rather than stopped at if they cross later than others by so little
+BEYOND = 1.3  # times the wait for the next kink, if velocities stay, is a step that meets it
+MOST_PATTERNS = 12  # beyond, a field of frozen patterns costs more than the plain one
 MOST_REFUSED = 5  # stabilised steps refused in a row: kinks are for the other stepper
 
 
@@ -47,6 +54,7 @@ class SmoothEngine:
         self.shapes = problem.network.shapes
         self.objective = 0.0
         self.slides: Slides | None = None
+        self._frozen: CommonPatterns | None = None  # the field while kinks are located
         weights, t, energy = problem.weights, 0.0, 0.0
         if decisions is not None and start is not None:
             self.slides = Slides(problem, decisions, start) if problem.network.alpha < 1.0 else None
@@ -64,7 +72,7 @@ class SmoothEngine:
         self.steps = 0
         self.estimated_error = 0.0
         self._cut: float | None = None
-        self._dense_ready = False
+        self._dense: DenseOutput | None = None  # of the step just made, once something within it is asked for
 
     @property
     def t(self) -> float:
@@ -77,7 +85,7 @@ class SmoothEngine:
     def _rhs(self, y: Array, out: Array) -> None:
         velocity = out[:-1]
         with np.errstate(over="ignore", invalid="ignore"):  # a stage too far out: the step will be refused
-            self.objective = self.field.velocity(y[:-1], velocity)
+            self.objective = (self._frozen or self.field).velocity(y[:-1], velocity)
             if self.slides is not None:
                 self.slides.project(unflatten(velocity, self.shapes)[0])
             out[-1] = square_length(velocity)
@@ -105,20 +113,43 @@ class SmoothEngine:
     def attempt(self, t_end: float, deadline: float = np.inf) -> bool:
         self.steps += 1
         self._cut = None
-        self._dense_ready = False
+        self._dense = None
         if not self.stepper.step(t_end):
             self._approach()
             if isinstance(self.stepper, StabilisedStepper) and self.stepper.refused >= MOST_REFUSED:
                 self._change_stepper()
             return False
+        self._end_objective = self.objective
         if self.slides is not None:
+            effect, start, end = self.slides.look(self._neurons, self.t, self.step_end), self.t, self.step_end
+            if self._frozen is None and effect > UNLOCATED * self.rtol and self._freeze():
+                self.stepper.step_size = self.stepper.h
+                return False
             velocity = unflatten(self.stepper.end_slope[:-1], self.shapes)[0]
-            self._cut = self.slides.first_event(self._neurons, velocity, self.stepper.t_old, self.step_end)
+            located = LOCATED * self.rtol if self._frozen is not None else np.inf
+            self._cut = self.slides.first_event(self._neurons, velocity, start, end, located, TOGETHER * self.rtol)
         return True
+
+    def _freeze(self) -> bool:
+        """Move in a field that is smooth across kinks, to stop at them, if neurons share a few patterns."""
+        assert self.slides is not None
+        common = self.slides.common_patterns(MOST_PATTERNS)
+        self._frozen = None
+        if common is not None:
+            pattern, signs = common
+            seen = np.array([self.slides.kinks.seen(each) for each in signs])
+            self._frozen = CommonPatterns(self.problem, pattern, seen)
+        return self._frozen is not None
+
+    def _next_crossing(self) -> float:
+        """A step that ends a little beyond the next kink, where it will be cut: longer ones are wasted."""
+        assert self.slides is not None and self._frozen is not None
+        velocity = unflatten(self.stepper.slopes[0][:-1], self.shapes)[0]
+        return BEYOND * self.slides.next_crossing(self._neurons(self.t), velocity, self._frozen.pattern, len(self._frozen.members))
 
     def _approach(self) -> None:
         """A step was refused: if a neuron was to be caught by a kink within it, go to that kink, or hold the neuron if it is there."""
-        if self.slides is None:
+        if self.slides is None or self._frozen is not None:
             return
         theta, velocity = self._neurons(self.t), unflatten(self.stepper.slopes[0][:-1], self.shapes)[0]
         held = False
@@ -144,10 +175,9 @@ class SmoothEngine:
         return self._between(np.array([t]))[0]
 
     def _between(self, times: Array) -> Array:
-        if not self._dense_ready:
-            self.stepper.prepare_dense()
-            self._dense_ready = True
-        return self.stepper.dense(times)
+        if self._dense is None:
+            self._dense = self.stepper.dense()
+        return self._dense.at(times)
 
     def states(self, times: Array) -> tuple[Array, Array]:
         y = self._at(float(times[0]))[None].copy() if len(times) == 1 else self._between(times)
@@ -164,13 +194,22 @@ class SmoothEngine:
             change = self._wants_change()
             self.estimated_error += self.stepper.error * self.rtol
             self.stepper.accept()
+            self.objective = self._end_objective  # looks into the step came after
             self._restore_balance(self.stepper.y[None], np.array([self.t]))
             if change:
                 self._change_stepper()
+            if self._frozen is not None and self.slides is not None and self.slides.flipped:
+                self._freeze()
+                self.stepper.restart(self.t, self.stepper.y)
         else:
             y = self._at(self._cut)
-            self.stepper.restart(self._cut, np.append(self._after_event(y, self._cut), y[-1]))
+            weights = self._after_event(y, self._cut)
+            if self._frozen is not None:
+                self._freeze()
+            self.stepper.restart(self._cut, np.append(weights, y[-1]))
             self._cut = None
+            if self._frozen is not None:
+                self.stepper.step_size = min(self.stepper.step_size, self._next_crossing())
         penalty = self.problem.l2 * self.problem.network.penalty(unflatten(self.stepper.y[:-1], self.shapes))
         return float(np.sqrt(square_length(self.stepper.slopes[0][:-1]))), self.objective - penalty
 

@@ -60,6 +60,12 @@ class Decisions:
     ) -> None:
         self.log.append((float(t), int(h), int(line), kind, float(below), float(above), float(multiplier)))
 
+    def note_all(
+        self, t: float, neurons: Indices, line: int, kind: Kind, below: float, above: float, multiplier: float
+    ) -> None:
+        """The same event of several neurons."""
+        self.log += [(t, h, line, kind, below, above, multiplier) for h in neurons.tolist()]
+
     def start(self, theta: Array, pull: Array) -> Signs:
         """Patterns (neurons, lines) of neurons theta (neurons, inputs + 1) at t = 0; those on kinks are decided, in place."""
         heights = theta[:, :-1] @ self.kinks.normals.T

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
 
 from ...arrays import Array, Indices, Mask, Signs
+from ...events import Kind
 from ...problem import Problem
 from ..state import Start
-from ..tolerances import SAME_TIME, SMALLEST_STEP
+from ..tolerances import SAME_TIME, SMALLEST_STEP, TINY
+from .contact import resolve
 from .decisions import Decisions
 
 ROOT_STEPS = 50
+FIRST_LINES = 3  # among which the first to be crossed is looked for
 NeuronsAt = Callable[[float], Array]
 
 
@@ -28,6 +32,16 @@ def _root(function: Callable[..., float], neurons_at: NeuronsAt, about: tuple[in
     return float(brentq(along, start, end, xtol=SAME_TIME * end, rtol=SMALLEST_STEP, maxiter=ROOT_STEPS, disp=False))
 
 
+class Crossing(NamedTuple):
+    """Neurons that cross a line together, and the certificate of it."""
+
+    neurons: Indices
+    late: Array  # what each has missed along the line's normal, because it crossed before the last did
+    below: float
+    above: float
+    multiplier: float
+
+
 class Slides:
     """Which neurons of a two-layer network are held on which kinks, and when that changes."""
 
@@ -35,7 +49,13 @@ class Slides:
         self.problem, self.decisions, self.kinks = problem, decisions, decisions.kinks
         self.signs = start.signs.copy()
         self.bases = self._held_bases()
+        self._crossing: Crossing | None = None  # what it is, where neurons cross
         self._event: list[int] = []  # neuron, line and side of the event found last
+        self._names = np.random.default_rng(0).integers(-(2**62), 2**62, len(self.kinks))  # of lines, to tell patterns apart
+        self._keys: Indices | None = None  # of the neurons' patterns, while known
+        self._jumps = np.zeros(len(self.kinks))  # |D| of every line when last looked at
+        self.effect, self.flipped = 0.0, False  # what crossing kinks does within the step, and whether it was merely noted
+        self.passed = 0  # crossings that were not located
 
     def _held_bases(self) -> dict[int, Array]:
         held = np.flatnonzero((self.signs == 0).any(axis=1))
@@ -46,26 +66,66 @@ class Slides:
         for h, basis in self.bases.items():
             first_layer[h] -= (first_layer[h] @ basis.T) @ basis
 
-    def first_event(self, neurons_at: NeuronsAt, velocity: Array, start: float, end: float) -> float | None:
-        """When within the step a hold begins or ends first; crossings are noted as having happened.
+    def common_patterns(self, most: int) -> tuple[Indices, Signs] | None:
+        """Which of a few patterns each neuron has (neurons,), and these patterns (patterns, lines); None where they are more."""
+        if self._keys is None:
+            self._keys = self.signs @ self._names
+        _, first, index = np.unique(self._keys, return_index=True, return_inverse=True)
+        return (index, self.signs[first]) if len(first) <= most else None
 
-        `velocity` is that of the first layer at the end of the step.
+    def look(self, neurons_at: NeuronsAt, start: float, end: float) -> float:
+        """Look at who is beyond a kink after a step: by which share of their size crossing changes neurons within it."""
+        self._crossing, self.flipped, self._theta = None, False, neurons_at(end)
+        self._pull, self._crossed = self.kinks.look(self._theta, self.signs)
+        jumps = np.abs(self.kinks.jumps(self._pull))
+        self.effect = self._effect(self._crossed, self._theta, np.maximum(jumps, self._jumps), end - start)
+        self._jumps = jumps
+        return self.effect
+
+    def first_event(
+        self, neurons_at: NeuronsAt, velocity: Array, start: float, end: float, located: float = np.inf, together: float = 0.0
+    ) -> float | None:
+        """When within the step just looked at a hold begins or ends first, or neurons cross a kink and change by more than `located`.
+
+        Other crossings are noted as having happened. Neurons of one pattern that cross so nearly together that the first changes by
+        less than the share `together` until the last is across make one event, at that time. `velocity` is that of the first layer at
+        the end of the step.
         """
-        theta = neurons_at(end)
-        pull, crossed = self.kinks.look(theta, self.signs)
+        theta, pull, crossed = self._theta, self._pull, self._crossed
         if not len(crossed) and not self.bases:
             return None
         found: list[tuple[float, int, int, int]] = []  # time, neuron, line, side it leaves to (0: it arrives)
-        for h, line in crossed[self._stopped(crossed, theta, velocity, pull)]:
+        stopped = self._stopped(crossed, theta, velocity, pull)
+        for h, line in self._first_ones(crossed, neurons_at, start, end) if self.effect > located else crossed[stopped]:
             found.append((_root(self._height, neurons_at, (h, line), start, end), int(h), int(line), 0))
         for h in self.bases:
             for line, side in self._leaving(theta[h], self.signs[h], pull):
                 found.append((_root(self._hold_left, neurons_at, (h, line, side), start, end), h, line, side))
         if not found:
             self.signs[crossed[:, 0], crossed[:, 1]] *= -1
+            if len(crossed):
+                self._keys, self.flipped, self.passed = None, True, self.passed + len(crossed)
             return None
         t, *self._event = min(found)
-        return t if t > start else float(np.nextafter(start, end))
+        t = t if t > start else float(np.nextafter(start, end))
+        return self._all_across(neurons_at(t), t, end, together) if self.effect > located else t
+
+    def _effect(self, crossed: Indices, theta: Array, jumps: Array, length: float) -> float:
+        """By which share of its size crossing would change a neuron within the step: root mean square over all neurons."""
+        h, line = crossed.T
+        changes = length * np.abs(theta[h, -1]) * jumps[line]
+        shares = np.bincount(h, changes, len(theta)) / np.maximum(np.linalg.norm(theta, axis=1), TINY)
+        return float(np.sqrt(np.mean(shares**2)))
+
+    def _first_ones(self, crossed: Indices, neurons_at: NeuronsAt, start: float, end: float) -> Indices:
+        """Of pairs (neuron, line) crossed within the step, for each of the first few lines the one that crosses first."""
+        h, line = crossed.T
+        before, after = (
+            self.signs[h, line] * np.einsum("kd,kd->k", neurons_at(t)[h, :-1], self.kinks.normals[line]) for t in (start, end)
+        )
+        order = np.argsort(np.maximum(before, 0.0) / (np.maximum(before, 0.0) - after), kind="stable")
+        _, places = np.unique(line[order], return_index=True)
+        return np.asarray(crossed[order[np.sort(places)[:FIRST_LINES]]])
 
     def next_catch(self, theta: Array, velocity: Array, within: float) -> tuple[float, float] | None:
         """When the next free neuron will be caught by a kink, if `within` that time, and its height over it, relative to its size."""
@@ -101,14 +161,60 @@ class Slides:
         share, jump = self.kinks.holds(self.signs[h], self.kinks.pulls(theta))
         return float(-np.sign(theta[h, -1]) * (share[at] if side < 0 else jump[at] - share[at]))
 
+    def _all_across(self, theta: Array, t: float, end: float, together: float) -> float:
+        """When those who cross together with the neuron that arrives at time t are all across; they are remembered as `_crossing`."""
+        h, line, leaves = self._event
+        if leaves or h in self.bases or theta[h, -1] == 0.0:
+            return t
+        pull, _ = self.kinks.look(theta, self.signs)
+        side, sign_a = int(self.signs[h, line]), float(np.sign(theta[h, -1]))
+        verdict = resolve(self.kinks, self.signs[h], np.array([line]), sign_a, pull)
+        if verdict.signs[0] != -side:
+            return t
+        below, above = float(verdict.below[0]), float(verdict.above[0])
+        before, jump = (above, below - above) if side > 0 else (below, above - below)  # in units of |a|
+        if self._keys is None:
+            self._keys = self.signs @ self._names
+        alike = np.flatnonzero((self._keys == self._keys[h]) & (np.sign(theta[:, -1]) == sign_a))
+        outgoing = np.abs(theta[alike, -1])
+        waits = side * (theta[alike, :-1] @ self.kinks.normals[line]) / (outgoing * max(abs(before), TINY))
+        waits[alike == h] = 0.0
+        shares = waits * outgoing * abs(jump) / np.linalg.norm(theta[alike], axis=1)
+        crossing = (shares <= together) & (t + waits < end)
+        across = t + max(float(waits[crossing].max()), 0.0)
+        # until then the first ones move as before their kink: what they miss is made good
+        late = (across - t - waits[crossing]) * outgoing[crossing] * jump
+        self._crossing = Crossing(alike[crossing], late, below, above, float(verdict.multipliers[0]))
+        return across
+
     def apply(self, theta: Array, t: float) -> Array:
         """Decide the event found last, at time t; the neurons as they go on."""
         h, line, side = self._event
+        if self._crossing is not None:
+            return self._cross(theta, t, self._crossing)
         pull, crossed = self.kinks.look(theta, self.signs)
         self.signs[crossed[:, 0], crossed[:, 1]] *= np.where(crossed[:, 0] == h, 1, -1).astype(np.int8)
         if side:
             self.signs[h] = self.decisions.release(h, theta[h], self.signs[h], line, side, pull, t)
         else:
             self.signs[h], theta[h] = self.decisions.settle(h, theta[h], self.signs[h], np.array([line]), pull, t)
-        self.bases = self._held_bases()
+        self.bases, self._keys = self._held_bases(), None
         return theta
+
+    def _cross(self, theta: Array, t: float, crossing: Crossing) -> Array:
+        """Neurons of one pattern are now across the line of the event."""
+        h, line, _ = self._event
+        side = self.signs[h, line]
+        theta[crossing.neurons, :-1] += crossing.late[:, None] * self.kinks.normals[line]
+        self.signs[crossing.neurons, line] = -side
+        if self._keys is not None:
+            self._keys[crossing.neurons] -= 2 * int(side) * self._names[line]
+        self.decisions.note_all(t, crossing.neurons, line, Kind.CROSS, crossing.below, crossing.above, crossing.multiplier)
+        return theta
+
+    def next_crossing(self, theta: Array, velocity: Array, index: Indices, count: int) -> float:
+        """How long it takes the mean neuron of each of a few patterns (index into them) to its next kink, if velocities stay."""
+        members = (index == np.arange(count)[:, None]) / np.bincount(index, minlength=count)[:, None]
+        heights, rates = (members @ rows @ self.kinks.normals.T for rows in (theta[:, :-1], velocity))
+        ahead = heights * rates < 0.0
+        return float(np.min(-heights[ahead] / rates[ahead], initial=np.inf))

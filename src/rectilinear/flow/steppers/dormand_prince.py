@@ -14,6 +14,7 @@ from scipy.integrate import DOP853
 
 from ...arrays import Array
 from ..fast_math import FAST
+from .dense_output import DenseOutput
 from .step_size import StepControl, up_to
 
 STAGES = 12
@@ -23,6 +24,7 @@ ERROR_3, ERROR_5 = DOP853.E3, DOP853.E5
 CONTROL = StepControl(order=8, grow=8.0)
 TILE = 4  # rows of a pass
 BLOCK = 512  # components of a pass
+ROWS = 7  # of the dense output
 SMOOTH_ORDER = 4  # an error that falls more slowly than this power of the step is not that of a smooth field
 
 
@@ -68,13 +70,65 @@ def interpolated(base: Array, weights: Array, rows: Array) -> Array:
     return out
 
 
+def _nested(u: Array) -> Array:
+    """The weights (t, 7) of the rows of a dense output at shares u (t,) of the step: products of u and 1 - u in turn."""
+    return np.cumprod([u if i % 2 == 0 else 1.0 - u for i in range(ROWS)], axis=0).T
+
+
+def _nested_slopes(u: float) -> Array:
+    """Their derivatives (7,) at one share of the step."""
+    product, found = np.poly1d([1.0]), []
+    for i in range(ROWS):
+        product = product * np.poly1d([1.0, 0.0] if i % 2 == 0 else [-1.0, 1.0])
+        found.append(product.deriv()(u))
+    return np.array(found)
+
+
+DEFECT_AT = 0.7  # of the step, near where the defect is largest
+DEFECT_SHARE = 1 / 8  # the error of the interpolant is that of its defect there times the step (measured: 1/9 on smooth problems)
+DEFECT_WEIGHTS, DEFECT_SLOPES = _nested(np.array([DEFECT_AT])), _nested_slopes(DEFECT_AT)
+
+
+class SeventhOrder:
+    """The interpolant of order 7 over a step from y to `new`, with slopes (16, size) of which the last three are to be found."""
+
+    def __init__(self, stepper: ExplicitStepper, t: float, h: float, y: Array, new: Array, slopes: Array) -> None:
+        self.stepper, self.t, self.h, self.y, self.slopes = stepper, t, h, y, slopes
+        for s, row in enumerate(EXTRA_TABLEAU, STAGES + 1):
+            stepper.evaluate(combined(y, h, row[:s], slopes), slopes[s])
+        change, nothing = new - y, np.zeros_like(y)
+        self.rows = np.empty((ROWS, y.size))
+        self.rows[0] = change
+        self.rows[1] = h * slopes[0] - change
+        self.rows[2] = 2 * change - h * (slopes[STAGES] + slopes[0])
+        self.rows[3:] = [combined(nothing, h, row, slopes) for row in DENSE]
+
+    def at(self, times: Array) -> Array:
+        return np.asarray(interpolated(self.y, _nested((times - self.t) / self.h), self.rows))
+
+    def error(self) -> float:
+        stepper, slope = self.stepper, np.empty_like(self.y)
+        stepper.evaluate(interpolated(self.y, DEFECT_WEIGHTS, self.rows)[0], slope)
+        defect = combined(-self.h * slope, 1.0, DEFECT_SLOPES, self.rows)
+        return DEFECT_SHARE / stepper.rtol * float(np.sqrt(mean_square(defect, stepper.size(self.y, self.y + self.rows[0]))))
+
+    def halves(self) -> tuple[SeventhOrder, SeventhOrder]:
+        h, slopes = 0.5 * self.h, (np.empty_like(self.slopes), np.empty_like(self.slopes))
+        slopes[0][0] = self.slopes[0]
+        middle = self.stepper.stages(self.y, h, slopes[0])
+        slopes[1][0] = slopes[0][STAGES]
+        first = SeventhOrder(self.stepper, self.t, h, self.y, middle, slopes[0])
+        end = self.stepper.stages(middle, h, slopes[1])
+        return first, SeventhOrder(self.stepper, self.t + h, h, middle, end, slopes[1])
+
+
 class ExplicitStepper:
     """Steps of y' = rhs(y), with local error below `rtol` of `size(y_old, y_new)`.
 
     Kinks that are not located make the error estimate jump, and steps would shrink to nothing. So below `floor()` (a time) a
     step is also accepted with a larger local error, up to `forgiven`; such steps are counted.
 
-    `size` gives the scale that each component is compared with. After a step, `t_old`, `t`, `y` and `dense(times)` are valid.
+    `size` gives the scale that each component is compared with. After a step, `t_old`, `t`, `y` and `dense()` are valid.
     """
 
     def __init__(
@@ -93,7 +147,7 @@ class ExplicitStepper:
         self.y_old = self.y
         self.slopes = np.empty((STAGES + 4, y.size))
         self.evaluations = 0
-        self._evaluate(self.y, self.slopes[0])
+        self.evaluate(self.y, self.slopes[0])
         self.step_size = self._first_step()
         self.rejected = self.unresolved = 0
         self._refused: tuple[float, float] | None = None  # length and error of the step refused just before
@@ -101,7 +155,7 @@ class ExplicitStepper:
     def restart(self, t: float, y: Array) -> None:
         """Go on from another state; the step size is kept."""
         self.t, self.y = t, y.copy()
-        self._evaluate(self.y, self.slopes[0])
+        self.evaluate(self.y, self.slopes[0])
 
     def _rough(self, h: float, error: float) -> bool:
         """Whether the error fell much more slowly than the order of the method when the step was shortened: there is a kink."""
@@ -110,7 +164,7 @@ class ExplicitStepper:
         longer, larger = self._refused
         return bool(np.isfinite(larger) and larger < error * (longer / h) ** SMOOTH_ORDER)
 
-    def _evaluate(self, y: Array, out: Array) -> None:
+    def evaluate(self, y: Array, out: Array) -> None:
         self.rhs(y, out)
         self.evaluations += 1
 
@@ -122,7 +176,7 @@ class ExplicitStepper:
             return 1.0
         probe = 0.01 / (self.rtol * speed)
         moved = np.empty_like(self.y)
-        self._evaluate(self.y + probe * self.slopes[0], moved)
+        self.evaluate(self.y + probe * self.slopes[0], moved)
         bend = np.sqrt(np.mean(((moved - self.slopes[0]) / scale) ** 2)) / probe
         return float(min(100 * probe, (0.01 / max(speed, bend)) ** (1 / 8)))
 
@@ -131,9 +185,7 @@ class ExplicitStepper:
         h = up_to(self.step_size, self.t, t_end)
         self.tried = h
         k = self.slopes
-        for s in range(1, STAGES):
-            self._evaluate(combined(self.y, h, TABLEAU[s, :s], k), k[s])
-        new = combined(self.y, h, FINAL, k)
+        new = self._before_end(self.y, h, k)
         error = self._error(new, h)
         kinked = error > 1.0 and h <= self.floor() and error * self.rtol <= self.forgiven and self._rough(h, error)
         if not np.isfinite(error) or (error > 1.0 and not kinked):
@@ -143,10 +195,22 @@ class ExplicitStepper:
             return False
         self.unresolved += int(kinked)
         self._refused = None
-        self._evaluate(new, k[STAGES])
+        self.evaluate(new, k[STAGES])
         self.t_old, self.y_old, self.y_new, self.h, self.error = self.t, self.y, new, h, error
         self.step_size = h if kinked else h * CONTROL.growth(error)
         return True
+
+    def _before_end(self, y: Array, h: float, k: Array) -> Array:
+        """The state after a step from y whose first slope is known; the other slopes but that at its end are written to k."""
+        for s in range(1, STAGES):
+            self.evaluate(combined(y, h, TABLEAU[s, :s], k), k[s])
+        return np.asarray(combined(y, h, FINAL, k))
+
+    def stages(self, y: Array, h: float, k: Array) -> Array:
+        """The same, with the slope at its end."""
+        new = self._before_end(y, h, k)
+        self.evaluate(new, k[STAGES])
+        return new
 
     @property
     def stiffness(self) -> float:
@@ -175,20 +239,6 @@ class ExplicitStepper:
         )
         return h / self.rtol * fifth / float(np.sqrt(fifth + 0.01 * third)) if fifth else 0.0
 
-    def prepare_dense(self) -> None:
-        """Three more slopes give the interpolant of order 7 over the step just made."""
-        k, h = self.slopes, self.h
-        for s, row in enumerate(EXTRA_TABLEAU, STAGES + 1):
-            self._evaluate(combined(self.y_old, h, row[:s], k), k[s])
-        change, nothing = self.y_new - self.y_old, np.zeros_like(self.y)
-        self._dense = np.empty((7, self.y.size))
-        self._dense[0] = change
-        self._dense[1] = h * k[0] - change
-        self._dense[2] = 2 * change - h * (k[STAGES] + k[0])
-        self._dense[3:] = [combined(nothing, h, row, k) for row in DENSE]
-
-    def dense(self, times: Array) -> Array:
-        """y at times (t,) within the step just made, (t, size); call `prepare_dense` first."""
-        u = (times - self.t_old) / self.h
-        factors = np.array([u if i % 2 == 0 else 1.0 - u for i in range(len(self._dense))])
-        return np.asarray(interpolated(self.y_old, np.cumprod(factors, axis=0).T, self._dense))
+    def dense(self) -> DenseOutput:
+        """The states within the step just made."""
+        return DenseOutput(SeventhOrder(self, self.t_old, self.h, self.y_old, self.y_new, self.slopes))
