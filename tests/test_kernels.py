@@ -7,6 +7,7 @@ import naive
 import rectilinear as rl
 from rectilinear.flow import collocation, threads
 from rectilinear.flow.field import DeepField, TwoLayerField, aligned_neurons, deep, make_field
+from rectilinear.flow.field.common_patterns import CommonPatterns
 from rectilinear.flow.field.frozen import capacitance, solve, velocity
 from rectilinear.flow.field.two_layer_kernels import BLOCK, padded
 from rectilinear.flow.kinks.geometry import Kinks
@@ -255,6 +256,31 @@ def test_field_stays_finite_for_huge_margins():
     flipped = problem.with_weights(([[1e3], [1e2]], [[1e2, 1.0]]))
     assert make_field(flipped).velocity(flatten(flipped.weights), out) == pytest.approx(np.log(2) / 2)
     np.testing.assert_array_equal(out, 0.0)
+
+
+@pytest.mark.parametrize("loss", ["square", "logistic"])
+def test_the_field_of_common_patterns_is_the_field_where_neurons_have_them(loss):
+    """Neurons around two directions, which share three patterns; beyond a kink the frozen field goes on smoothly."""
+    rng = np.random.default_rng(3)
+    x = np.concatenate([half := rng.standard_normal((9, 4)), -half, 2.0 * half[:3]])
+    network = rl.Network(inputs=4, widths=(8,), alpha=0.2)
+    centre = rng.standard_normal((2, 4))
+    w = np.repeat(centre, 4, axis=0) * rng.uniform(0.5, 2.0, (8, 1))
+    problem = rl.Problem(rl.Dataset(x, np.sign(rng.standard_normal(len(x)))), network, (w, rng.standard_normal((1, 8))), loss=loss, l2=0.1)
+    kinks, theta = Kinks(problem), flatten(problem.weights)
+    signs = np.sign(w @ kinks.normals.T).astype(np.int8)
+    patterns, index = np.unique(signs, axis=0, return_inverse=True)
+    frozen = CommonPatterns(problem, index.ravel(), kinks.slopes(patterns), kinks.normals, kinks.line, kinks.lengths)
+    ours, exact = np.empty_like(theta), np.empty_like(theta)
+    assert frozen.velocity(theta, ours) == pytest.approx(make_field(problem).velocity(theta, exact), rel=1e-14)
+    np.testing.assert_allclose(ours, exact, rtol=1e-12, atol=1e-14)
+    line = int(np.argmin(np.abs(kinks.normals @ centre[0])))
+    across = w - 2.0 * (w @ kinks.normals[line])[:, None] * kinks.normals[line]  # all beyond that kink
+    f = np.einsum("h,hi,hi->i", problem.weights[1][0], kinks.slopes(signs), across @ x.T)
+    g = (kinks.slopes(signs) * problem.loss.pull(problem.y, f)) @ x / len(x)
+    frozen.velocity(flatten((across, problem.weights[1])), ours)
+    expected = problem.weights[1].T * g - 0.1 * across
+    np.testing.assert_allclose(unflatten(ours, network.shapes)[0], expected, rtol=1e-11, atol=1e-13)
 
 
 def test_flat_weights_and_layers_are_each_other_s_inverse():

@@ -1,9 +1,9 @@
 """Explicit stepping of the weights themselves: any depth, any number of samples.
 
 Steps are of order 8; late, when stability limits them, stabilised ones of order 2 take over as long as they get further.
-Ordinary crossings of kinks are left to the error control; sliding is not: in two-layer networks a neuron that is pushed onto a
-kink from both sides is held there (its velocity is projected) until its multiplier leaves [0, 1]. In deeper networks, and where
-crossings are too many to resolve, steps are kept above a floor that goes to zero with the tolerance.
+In two-layer networks a neuron that is pushed onto a kink from both sides is held there (its velocity is projected) until its
+multiplier leaves [0, 1]. Ordinary crossings are located where neurons share a few patterns and are seen at the tolerance; elsewhere
+they are left to the error control, and where they are too many to resolve, steps are kept above a floor that goes to zero with it.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ STIFF = 3.0  # h |lambda| from which the stability of order 8, not its accuracy,
 PATIENCE = 12  # such steps in a row before stabilised ones are tried; doubled each time they did not pay
 WEARY = 6  # stabilised steps in a row that do not pay
 NEARLY = 0.99  # of the way to a kink: it may come sooner than its height and speed say
-UNLOCATED = 3.0  # rtol: crossings that change neurons by more than this in a step are located, if neurons share few patterns
-LOCATED = 0.3  # rtol: those that change them by less than this are not
+UNLOCATED = 30.0  # rtol: crossings that change neurons by more than this in a step are located, if neurons share few patterns
+LOCATED = 1.0  # rtol: those that change them by less than this are not
 TOGETHER = 1.0  # rtol: neurons of one pattern are corrected rather than stopped at if they cross later than others by so little
 BEYOND = 1.3  # times the wait for the next kink, if velocities stay, is a step that meets it
 MOST_PATTERNS = 12  # beyond, a field of frozen patterns costs more than the plain one
+STANDING, MOST_STANDING = 1e-9, 100  # of the step: what is no progress; events without it after which kinks are no longer located
 MOST_REFUSED = 5  # stabilised steps refused in a row: kinks are for the other stepper
 
 
@@ -55,6 +56,7 @@ class SmoothEngine:
         self.objective = 0.0
         self.slides: Slides | None = None
         self._frozen: CommonPatterns | None = None  # the field while kinks are located
+        self._standing = 0  # events in a row that come at once
         weights, t, energy = problem.weights, 0.0, 0.0
         if decisions is not None and start is not None:
             self.slides = Slides(problem, decisions, start) if problem.network.alpha < 1.0 else None
@@ -121,31 +123,34 @@ class SmoothEngine:
             return False
         self._end_objective = self.objective
         if self.slides is not None:
-            effect, start, end = self.slides.look(self._neurons, self.t, self.step_end), self.t, self.step_end
-            if self._frozen is None and effect > UNLOCATED * self.rtol and self._freeze():
+            start, end, frozen = self.t, self.step_end, self._frozen is not None
+            effect = self.slides.look(self._neurons, start, end, frozen)
+            if not frozen and effect > UNLOCATED * self.rtol and self._freeze():
                 self.stepper.step_size = self.stepper.h
                 return False
             velocity = unflatten(self.stepper.end_slope[:-1], self.shapes)[0]
-            located = LOCATED * self.rtol if self._frozen is not None else np.inf
+            located = LOCATED * self.rtol if frozen else np.inf
             self._cut = self.slides.first_event(self._neurons, velocity, start, end, located, TOGETHER * self.rtol)
         return True
 
     def _freeze(self) -> bool:
         """Move in a field that is smooth across kinks, to stop at them, if neurons share a few patterns."""
         assert self.slides is not None
-        common = self.slides.common_patterns(MOST_PATTERNS)
         self._frozen = None
+        free = not self.slides.bases and self._standing <= MOST_STANDING  # else kinks are not just crossed
+        common = self.slides.common_patterns(MOST_PATTERNS) if free else None
         if common is not None:
-            pattern, signs = common
-            seen = np.array([self.slides.kinks.seen(each) for each in signs])
-            self._frozen = CommonPatterns(self.problem, pattern, seen)
+            (pattern, signs), kinks = common, self.slides.kinks
+            slopes = kinks.slopes(signs)
+            self._frozen = CommonPatterns(self.problem, pattern, slopes, kinks.normals, kinks.line, kinks.lengths)
         return self._frozen is not None
 
     def _next_crossing(self) -> float:
         """A step that ends a little beyond the next kink, where it will be cut: longer ones are wasted."""
         assert self.slides is not None and self._frozen is not None
         velocity = unflatten(self.stepper.slopes[0][:-1], self.shapes)[0]
-        return BEYOND * self.slides.next_crossing(self._neurons(self.t), velocity, self._frozen.pattern, len(self._frozen.members))
+        strongest = LOCATED * self.rtol / self.stepper.step_size
+        return BEYOND * self.slides.next_crossing(self._neurons(self.t), velocity, self._frozen.pattern, strongest)
 
     def _approach(self) -> None:
         """A step was refused: if a neuron was to be caught by a kink within it, go to that kink, or hold the neuron if it is there."""
@@ -204,6 +209,7 @@ class SmoothEngine:
         else:
             y = self._at(self._cut)
             weights = self._after_event(y, self._cut)
+            self._standing = self._standing + 1 if self._cut - self.t <= STANDING * self.stepper.h else 0
             if self._frozen is not None:
                 self._freeze()
             self.stepper.restart(self._cut, np.append(weights, y[-1]))

@@ -12,7 +12,7 @@ from ...arrays import Array, Indices, Mask, Signs
 from ...events import Kind
 from ...problem import Problem
 from ..state import Start
-from ..tolerances import SAME_TIME, SMALLEST_STEP, TINY
+from ..tolerances import PAST_KINK_HEIGHT, SAME_TIME, SMALLEST_STEP, TINY
 from .contact import resolve
 from .decisions import Decisions
 
@@ -68,15 +68,33 @@ class Slides:
 
     def common_patterns(self, most: int) -> tuple[Indices, Signs] | None:
         """Which of a few patterns each neuron has (neurons,), and these patterns (patterns, lines); None where they are more."""
-        if self._keys is None:
-            self._keys = self.signs @ self._names
-        _, first, index = np.unique(self._keys, return_index=True, return_inverse=True)
+        _, first, index = np.unique(self._known_keys(), return_index=True, return_inverse=True)
         return (index, self.signs[first]) if len(first) <= most else None
 
-    def look(self, neurons_at: NeuronsAt, start: float, end: float) -> float:
-        """Look at who is beyond a kink after a step: by which share of their size crossing changes neurons within it."""
-        self._crossing, self.flipped, self._theta = None, False, neurons_at(end)
+    def _known_keys(self) -> Indices:
+        """A number for each neuron, the same for equal patterns."""
+        if self._keys is None:
+            self._keys = self.signs @ self._names
+        return self._keys
+
+    def _flip(self, pairs: Indices) -> None:
+        """These neurons are on the other side of these lines."""
+        h, line = pairs.T
+        if self._keys is not None:
+            np.subtract.at(self._keys, h, 2 * self.signs[h, line] * self._names[line])
+        self.signs[h, line] *= -1
+
+    def look(self, neurons_at: NeuronsAt, start: float, end: float, frozen: bool) -> float:
+        """Look at who is beyond a kink after a step: by which share of their size crossing changes neurons within it.
+
+        Where the field goes by the patterns (`frozen`) and not by the sides that neurons are on, rounding takes nobody across.
+        """
+        self._crossing, self.flipped, self._theta, self._frozen = None, False, neurons_at(end), frozen
         self._pull, self._crossed = self.kinks.look(self._theta, self.signs)
+        if frozen and len(self._crossed):
+            h, line = self._crossed.T
+            heights = np.abs(np.einsum("kd,kd->k", self._theta[h, :-1], self.kinks.normals[line]))
+            self._crossed = self._crossed[heights > PAST_KINK_HEIGHT * np.linalg.norm(self._theta[h], axis=1)]
         jumps = np.abs(self.kinks.jumps(self._pull))
         self.effect = self._effect(self._crossed, self._theta, np.maximum(jumps, self._jumps), end - start)
         self._jumps = jumps
@@ -102,13 +120,15 @@ class Slides:
             for line, side in self._leaving(theta[h], self.signs[h], pull):
                 found.append((_root(self._hold_left, neurons_at, (h, line, side), start, end), h, line, side))
         if not found:
-            self.signs[crossed[:, 0], crossed[:, 1]] *= -1
-            if len(crossed):
-                self._keys, self.flipped, self.passed = None, True, self.passed + len(crossed)
+            self._flip(crossed)
+            self.flipped, self.passed = bool(len(crossed)), self.passed + len(crossed)
             return None
         t, *self._event = min(found)
         t = t if t > start else float(np.nextafter(start, end))
-        return self._all_across(neurons_at(t), t, end, together) if self.effect > located else t
+        if self.effect <= located or self._event[2] or self._event[0] in self.bases:
+            return t
+        held = bool(np.any(stopped & (crossed == self._event[:2]).all(axis=1)))
+        return t if held else self._all_across(neurons_at(t), t, end, together)
 
     def _effect(self, crossed: Indices, theta: Array, jumps: Array, length: float) -> float:
         """By which share of its size crossing would change a neuron within the step: root mean square over all neurons."""
@@ -144,7 +164,8 @@ class Slides:
         h, line = crossed.T
         side = -self.signs[h, line]
         here = side * np.einsum("kd,kd->k", velocity[h], self.kinks.normals[line])
-        before = here - theta[h, -1] * self.kinks.jumps(pull)[line]  # along the way it was going
+        jump = theta[h, -1] * self.kinks.jumps(pull)[line]  # along the way it was going
+        here, before = (here + jump, here) if self._frozen else (here, here - jump)
         return ((here < 0.0) & (before > 0.0)) | np.isin(h, list(self.bases))
 
     def _leaving(self, neuron: Array, signs: Signs, pull: Array) -> list[tuple[int, int]]:
@@ -163,22 +184,17 @@ class Slides:
 
     def _all_across(self, theta: Array, t: float, end: float, together: float) -> float:
         """When those who cross together with the neuron that arrives at time t are all across; they are remembered as `_crossing`."""
-        h, line, leaves = self._event
-        if leaves or h in self.bases or theta[h, -1] == 0.0:
-            return t
+        h, line, _ = self._event
         pull, _ = self.kinks.look(theta, self.signs)
-        side, sign_a = int(self.signs[h, line]), float(np.sign(theta[h, -1]))
+        side, sign_a = int(self.signs[h, line]), 1.0 if theta[h, -1] >= 0.0 else -1.0
         verdict = resolve(self.kinks, self.signs[h], np.array([line]), sign_a, pull)
-        if verdict.signs[0] != -side:
-            return t
         below, above = float(verdict.below[0]), float(verdict.above[0])
         before, jump = (above, below - above) if side > 0 else (below, above - below)  # in units of |a|
-        if self._keys is None:
-            self._keys = self.signs @ self._names
-        alike = np.flatnonzero((self._keys == self._keys[h]) & (np.sign(theta[:, -1]) == sign_a))
+        keys = self._known_keys()
+        alike = np.flatnonzero((keys == keys[h]) & (np.sign(theta[:, -1]) == sign_a))
         outgoing = np.abs(theta[alike, -1])
-        waits = side * (theta[alike, :-1] @ self.kinks.normals[line]) / (outgoing * max(abs(before), TINY))
-        waits[alike == h] = 0.0
+        waits = side * (theta[alike, :-1] @ self.kinks.normals[line]) / np.maximum(outgoing * abs(before), TINY)
+        waits[alike == h] = 0.0  # also where it does no more than graze the line
         shares = waits * outgoing * abs(jump) / np.linalg.norm(theta[alike], axis=1)
         crossing = (shares <= together) & (t + waits < end)
         across = t + max(float(waits[crossing].max()), 0.0)
@@ -203,18 +219,19 @@ class Slides:
 
     def _cross(self, theta: Array, t: float, crossing: Crossing) -> Array:
         """Neurons of one pattern are now across the line of the event."""
-        h, line, _ = self._event
-        side = self.signs[h, line]
+        _, line, _ = self._event
         theta[crossing.neurons, :-1] += crossing.late[:, None] * self.kinks.normals[line]
-        self.signs[crossing.neurons, line] = -side
-        if self._keys is not None:
-            self._keys[crossing.neurons] -= 2 * int(side) * self._names[line]
+        self._flip(np.stack([crossing.neurons, np.full(len(crossing.neurons), line)], axis=1))
         self.decisions.note_all(t, crossing.neurons, line, Kind.CROSS, crossing.below, crossing.above, crossing.multiplier)
         return theta
 
-    def next_crossing(self, theta: Array, velocity: Array, index: Indices, count: int) -> float:
-        """How long it takes the mean neuron of each of a few patterns (index into them) to its next kink, if velocities stay."""
-        members = (index == np.arange(count)[:, None]) / np.bincount(index, minlength=count)[:, None]
-        heights, rates = (members @ rows @ self.kinks.normals.T for rows in (theta[:, :-1], velocity))
+    def next_crossing(self, theta: Array, velocity: Array, index: Indices, strongest: float) -> float:
+        """How long it takes the mean neuron of each of a few patterns (index into them) to its next kink, if velocities stay.
+
+        Kinks at which neurons do not change their relative velocity by more than `strongest` are left out.
+        """
+        members = (index == np.arange(index.max() + 1)[:, None]) / np.bincount(index)[:, None]
+        normals = self.kinks.normals[self._jumps > strongest]
+        heights, rates = (members @ rows @ normals.T for rows in (theta[:, :-1], velocity))
         ahead = heights * rates < 0.0
         return float(np.min(-heights[ahead] / rates[ahead], initial=np.inf))
