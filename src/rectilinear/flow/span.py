@@ -31,21 +31,24 @@ class Span:
 
     def __init__(self, given: Problem, whole: bool = False) -> None:
         self.given = self.problem = given
-        self.first_lines: Indices | None = None
+        self.first_lines: Indices | None = None  # of the given problem, the first that each line here is made of
         self.basis, self.rest = np.eye(given.x.shape[1]), np.zeros_like(given.weights[0])
         if whole:
             return
-        x, self.first_lines = _on_lines(given.x)
+        x = _on_lines(given.x)
         kept = _span(x)
         if len(kept) < x.shape[1]:
             self.basis = kept
-        elif self.first_lines is None:
+        elif x is given.x:
             return
         network, (first, second) = given.network, given.weights
         inside = first @ self.basis.T
         self.rest = first - inside @ self.basis
         reduced = Network(len(self.basis), network.widths, network.alpha, trainable=network.trainable)
         self.problem = Problem(Dataset(x @ self.basis.T, given.y), reduced, (inside, second), given.loss, given.l2)
+        if x is not given.x:
+            _, first = np.unique(find_lines(self.problem.x).index, return_index=True)
+            self.first_lines = find_lines(given.x).index[first]
 
     def full(self, theta: Array, t: float | Array = 0.0) -> Weights:
         """Weights of the given problem at times t from neurons (..., h, span + 1)."""
@@ -81,12 +84,9 @@ def _span(x: Array) -> Array:
     return np.asarray(rows[sizes > SAME_SPAN * sizes[0]])
 
 
-def _on_lines(x: Array) -> tuple[Array, Indices | None]:
-    """Samples with those nearly on one line put there, and of each line the first one it is made of; None if nothing moved."""
+def _on_lines(x: Array) -> Array:
+    """Samples with those nearly on one line put there; x itself if nothing moved."""
     lines = find_lines(x, SAME_KINK)
     placed = lines.lengths[:, None] * lines.normals[lines.index]
     moved = np.abs(placed - x).max(axis=1) > SAME_SAMPLE * np.abs(lines.lengths)
-    if not moved.any():
-        return x, None
-    _, first = np.unique(lines.index, return_index=True)
-    return np.where(moved[:, None], placed, x), find_lines(x).index[first]
+    return np.where(moved[:, None], placed, x) if moved.any() else x

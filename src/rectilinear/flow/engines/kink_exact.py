@@ -37,6 +37,7 @@ SHRINKS = 1e-3  # to which share of itself a neuron may shrink in one step
 SMALLER = 1e-2  # to which it may shrink before it is no longer carried with those that were as large
 WAKING = 1e-9  # how exactly, as a share of the step, the moment is found at which a neuron can leave w = 0
 LANDINGS = 6  # attempts to land on an event; each gains several digits
+FAR = 1.5  # times the step that a polynomial is of: it says nothing beyond
 FEW = 4  # neurons that may meet kinks in one step before the step is shortened rather than cut at the first of them
 
 
@@ -169,7 +170,7 @@ class KinkEngine:
 
     def _predicted(self, h: float) -> Array:
         """Stages guessed by the last step's polynomial, if nothing has happened since."""
-        if self._guess is None or h > 1.5 * self._guess[0]:
+        if self._guess is None or h > FAR * self._guess[0]:
             return np.zeros((STAGES, *self.groups.carried.shape))
         length, stages = self._guess
         ahead = np.array([basis_at(1.0 + c * h / length)[1:] for c in NODES])
@@ -293,6 +294,8 @@ class KinkEngine:
 
     def _shortened(self, length: float) -> Array:
         """Stages of a step of another length, guessed by the polynomial of the step just made."""
+        if length > FAR * self.h:
+            return np.zeros_like(self.stages)
         within = np.array([basis_at(c * length / self.h)[1:] for c in NODES])
         return np.asarray(np.einsum("sj,jek->sek", within, self.stages))
 
