@@ -53,3 +53,16 @@ def test_dead_neurons_are_looked_at_a_few_times_only() -> None:
     assert run.status is Status.FINISHED
     assert run.statistics["looks"] < 100
     assert np.array_equal(run.final[0], weights[0])
+
+
+def test_fast_directions_do_not_stall_a_run() -> None:
+    """Two samples whose lengths differ by four decades: the outputs on the long one settle a million times faster than the rest moves.
+
+    What a step leaves unsettled there must not count as an error of the next one, which no shortening would take away.
+    """
+    x = np.random.default_rng(1).standard_normal((2, 3)) * np.array([[0.1], [1e3]])
+    net = Network(inputs=3, widths=(25,), alpha=0.2)
+    problem = Problem(Dataset(x, [1.0, -0.5]), net, net.init(scale=0.1, seed=1, start="balanced"))
+    run = simulate(problem, times=[7000.0], method="kinks", max_steps=FEW_STEPS)
+    assert run.status is Status.FINISHED, run
+    assert run.statistics["rejected"] < 0.5 * run.statistics["steps"]

@@ -266,7 +266,9 @@ def test_the_field_of_common_patterns_is_the_field_where_neurons_have_them(loss)
     network = rl.Network(inputs=4, widths=(8,), alpha=0.2)
     centre = rng.standard_normal((2, 4))
     w = np.repeat(centre, 4, axis=0) * rng.uniform(0.5, 2.0, (8, 1))
-    problem = rl.Problem(rl.Dataset(x, np.sign(rng.standard_normal(len(x)))), network, (w, rng.standard_normal((1, 8))), loss=loss, l2=0.1)
+    problem = rl.Problem(
+        rl.Dataset(x, np.sign(rng.standard_normal(len(x)))), network, (w, rng.standard_normal((1, 8))), loss=loss, l2=0.1
+    )
     kinks, theta = Kinks(problem), flatten(problem.weights)
     signs = np.sign(w @ kinks.normals.T).astype(np.int8)
     patterns, index = np.unique(signs, axis=0, return_inverse=True)

@@ -62,6 +62,21 @@ def test_lines_that_are_one_are_called_by_the_first_of_them() -> None:
     assert set(events.line.tolist()) <= {-1, 0, 2, 3}
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_lines_of_events_are_named_for_samples_apart_by_rounding(seed: int) -> None:
+    """Some of them are moved onto one line, others are left where they are: more lines than without rounding, all with a name."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((2, 3))[[0, 0, 0, 1, 1, 1]] + 1e-12 * rng.standard_normal((6, 3))
+    net = Network(inputs=3, widths=(4,))
+    problem = Problem(Dataset(x, [1.0, -1.0, 1.0, 1.0, -1.0, 1.0]), net, net.init(scale=1.0, seed=0))
+    span = Span(problem)
+    if span.first_lines is not None:
+        assert len(span.first_lines) == len(span.problem.data.lines)
+    run = simulate(problem, times=[20.0])
+    assert run.events is not None
+    assert set(run.events.line.tolist()) <= set(range(-1, len(problem.data.lines)))
+
+
 def test_problems_that_fill_their_space_are_left_alone() -> None:
     _, reduced = subspace_problems(0)
     assert Span(reduced).problem is reduced

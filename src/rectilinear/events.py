@@ -47,8 +47,10 @@ class Events:
         """A list of events, each with its fields in the order above, as arrays in order of time."""
         if not log:
             return cls()
-        columns = [np.array([int(entry) for entry in column] if isinstance(column[0], int) else column)
-                   for column in zip(*log, strict=True)]  # enumerated kinds are slow to convert one by one by NumPy
+        columns = [
+            np.array([int(entry) for entry in column] if isinstance(column[0], int) else column)
+            for column in zip(*log, strict=True)
+        ]  # enumerated kinds are slow to convert one by one by NumPy
         order = np.argsort(columns[0], kind="stable")
         time, neuron, line, kind, below, above, multiplier = (column[order] for column in columns)
         return cls(time, neuron, line, kind.astype(np.int8), below, above, multiplier)

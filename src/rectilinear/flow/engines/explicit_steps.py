@@ -30,12 +30,19 @@ STIFF = 3.0  # h |lambda| from which the stability of order 8, not its accuracy,
 PATIENCE = 12  # such steps in a row before stabilised ones are tried; doubled each time they did not pay
 WEARY = 6  # stabilised steps in a row that do not pay
 NEARLY = 0.99  # of the way to a kink: it may come sooner than its height and speed say
-UNLOCATED = 30.0  # rtol: crossings that change neurons by more than this in a step are located, if neurons share few patterns
+UNLOCATED = (
+    30.0  # rtol: crossings that change neurons by more than this in a step are located, if neurons share few patterns
+)
 LOCATED = 1.0  # rtol: those that change them by less than this are not
-TOGETHER = 1.0  # rtol: neurons of one pattern are corrected rather than stopped at if they cross later than others by so little
+TOGETHER = (
+    1.0  # rtol: neurons of one pattern are corrected rather than stopped at if they cross later than others by so little
+)
 BEYOND = 1.3  # times the wait for the next kink, if velocities stay, is a step that meets it
 MOST_PATTERNS = 12  # beyond, a field of frozen patterns costs more than the plain one
-STANDING, MOST_STANDING = 1e-9, 100  # of the step: what is no progress; events without it after which kinks are no longer located
+STANDING, MOST_STANDING = (
+    1e-9,
+    100,
+)  # of the step: what is no progress; events without it after which kinks are no longer located
 MOST_REFUSED = 5  # stabilised steps refused in a row: kinks are for the other stepper
 
 
@@ -147,7 +154,8 @@ class SmoothEngine:
 
     def _next_crossing(self) -> float:
         """A step that ends a little beyond the next kink, where it will be cut: longer ones are wasted."""
-        assert self.slides is not None and self._frozen is not None
+        assert self.slides is not None
+        assert self._frozen is not None
         velocity = unflatten(self.stepper.slopes[0][:-1], self.shapes)[0]
         strongest = LOCATED * self.rtol / self.stepper.step_size
         return BEYOND * self.slides.next_crossing(self._neurons(self.t), velocity, self._frozen.pattern, strongest)

@@ -101,7 +101,13 @@ class Slides:
         return self.effect
 
     def first_event(
-        self, neurons_at: NeuronsAt, velocity: Array, start: float, end: float, located: float = np.inf, together: float = 0.0
+        self,
+        neurons_at: NeuronsAt,
+        velocity: Array,
+        start: float,
+        end: float,
+        located: float = np.inf,
+        together: float = 0.0,
     ) -> float | None:
         """When within the step just looked at a hold begins or ends first, or neurons cross a kink and change by more than `located`.
 
@@ -141,7 +147,8 @@ class Slides:
         """Of pairs (neuron, line) crossed within the step, for each of the first few lines the one that crosses first."""
         h, line = crossed.T
         before, after = (
-            self.signs[h, line] * np.einsum("kd,kd->k", neurons_at(t)[h, :-1], self.kinks.normals[line]) for t in (start, end)
+            self.signs[h, line] * np.einsum("kd,kd->k", neurons_at(t)[h, :-1], self.kinks.normals[line])
+            for t in (start, end)
         )
         order = np.argsort(np.maximum(before, 0.0) / (np.maximum(before, 0.0) - after), kind="stable")
         _, places = np.unique(line[order], return_index=True)

@@ -51,7 +51,9 @@ def coefficients(stages: int) -> tuple[float, Array]:
 class Cubic:
     """The interpolant of order 3 over a step, by the states and slopes at its ends."""
 
-    def __init__(self, stepper: StabilisedStepper, t: float, h: float, y: tuple[Array, Array], slopes: tuple[Array, Array]) -> None:
+    def __init__(
+        self, stepper: StabilisedStepper, t: float, h: float, y: tuple[Array, Array], slopes: tuple[Array, Array]
+    ) -> None:
         self.stepper, self.t, self.h, self.y, self.slopes = stepper, t, h, y, slopes
         change = y[1] - y[0]
         self.change, self.first, self.last = change, h * slopes[0] - change, h * slopes[1] - change
@@ -187,4 +189,6 @@ class StabilisedStepper:
 
     def dense(self) -> DenseOutput:
         """The states within the step just made."""
-        return DenseOutput(Cubic(self, self.t_old, self.h, (self.y_old, self.y_new), (self.slopes[0].copy(), self.slopes[1])))
+        return DenseOutput(
+            Cubic(self, self.t_old, self.h, (self.y_old, self.y_new), (self.slopes[0].copy(), self.slopes[1]))
+        )

@@ -56,4 +56,3 @@ class DenseOutput:
         early = int(np.searchsorted(times, second.interpolant.t))
         parts = [half.at(part) for half, part in ((first, times[:early]), (second, times[early:])) if len(part)]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
-

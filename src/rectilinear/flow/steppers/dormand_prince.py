@@ -72,7 +72,7 @@ def interpolated(base: Array, weights: Array, rows: Array) -> Array:
 
 def _nested(u: Array) -> Array:
     """The weights (t, 7) of the rows of a dense output at shares u (t,) of the step: products of u and 1 - u in turn."""
-    return np.cumprod([u if i % 2 == 0 else 1.0 - u for i in range(ROWS)], axis=0).T
+    return np.asarray(np.cumprod([u if i % 2 == 0 else 1.0 - u for i in range(ROWS)], axis=0).T, dtype=np.float64)
 
 
 def _nested_slopes(u: float) -> Array:
@@ -85,7 +85,9 @@ def _nested_slopes(u: float) -> Array:
 
 
 DEFECT_AT = 0.7  # of the step, near where the defect is largest
-DEFECT_SHARE = 1 / 8  # the error of the interpolant is that of its defect there times the step (measured: 1/9 on smooth problems)
+DEFECT_SHARE = (
+    1 / 8
+)  # the error of the interpolant is that of its defect there times the step (measured: 1/9 on smooth problems)
 DEFECT_WEIGHTS, DEFECT_SLOPES = _nested(np.array([DEFECT_AT])), _nested_slopes(DEFECT_AT)
 
 

@@ -125,7 +125,7 @@ def collocation_step(
                     value += ERROR[s] * stages[s, e, j] * mu.real
                 right[e, j] = value
         solve(mu + l2, theta, group, seen, g0, root, train, inverses[0], right, update)
-        error = _size_of_error(theta, group, seen, update, size, output_size) / rtol
+        error = _size_of_error(theta, group, seen, update.real, size, output_size) / rtol
         if look == 1 or not error > 1.0:
             break
         # fast directions that the state has not settled in yet seem errors of any step, however short: they settle within it
@@ -147,9 +147,9 @@ def _size_of_error(theta: Array, group: Indices, seen: Array, update: Array, siz
     for e in range(neurons):
         k, a = group[e], theta[e, width - 1]
         for j in range(width):
-            total += (update[e, j].real / size[e]) ** 2
+            total += (update[e, j] / size[e]) ** 2
         for j in range(width - 1):
-            push[k, j] += a * update[e, j].real + theta[e, j] * update[e, width - 1].real
+            push[k, j] += a * update[e, j] + theta[e, j] * update[e, width - 1]
     outputs = 0.0
     for i in range(samples):
         change = 0.0
