@@ -44,7 +44,11 @@ class Watch:
         if self.progress is not None and now - self.reported > REPORT_EVERY:
             self.reported = now
             self.progress(fraction, note)
-        return Status.OUT_OF_SECONDS if now > self.deadline else None
+        return Status.OUT_OF_SECONDS if self.out_of_seconds() else None
+
+    def out_of_seconds(self) -> bool:
+        """Whether the seconds are used up."""
+        return time.perf_counter() > self.deadline
 
 
 @cache

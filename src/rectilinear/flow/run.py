@@ -13,7 +13,8 @@ from ..errors import FlowError, InputError
 from ..trajectory import Status, Trajectory
 from .audit import audit_run
 from .budgets import Watch, provenance
-from .engines.engine import Engine, OutOfTime
+from .deadline import OutOfTime, deadline
+from .engines.engine import Engine
 from .field import Field
 from .span import Span
 from .state import unflatten
@@ -138,7 +139,11 @@ def drive(kept: Kept, times: Array, watch: Watch, rules: Rules, clock: str = "t 
             engine = kept.engine
             over = watch.over_budget(float(np.clip(engine.t / times[-1], 0.0, 1.0)), clock.format(engine.t))
             ending = Ending(over) if over else None
-            if not engine.attempt(times[-1], watch.deadline):
+            if over is Status.OUT_OF_SECONDS:
+                break
+            with deadline(watch.out_of_seconds):
+                went = engine.attempt(times[-1], watch.deadline)
+            if not went:
                 if engine.chattering:
                     ending = Ending(Status.CHATTERING)
                 continue

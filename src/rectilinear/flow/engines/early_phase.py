@@ -18,6 +18,7 @@ import numpy as np
 from ...arrays import Array, Signs
 from ...events import Events, Kind
 from ...problem import Problem
+from ..deadline import chunks, look_at_clock
 from ..kinks.decisions import Decisions
 from ..state import Start, flatten, layers_of
 from ..tolerances import NO_JUMP, TINY
@@ -158,20 +159,23 @@ class EarlyPhase:
         kinks = self.kinks
         used, energies = np.zeros(len(theta)), np.zeros(len(theta))
         where = np.full(len(theta), -1, dtype=np.intp)
-        free = np.flatnonzero((signs != 0).all(axis=1))
-        room, count = max(64, 4 * int(self.matters.sum()) * len(free)), -1
-        while count < 0:  # once, unless neurons cross a kink many times
-            thetas, patterns, waits, gains, lines = theta[free], signs[free], used[free], energies[free], where[free]
-            events = np.empty((room, 5))
-            count = advance_free(
-                thetas, patterns, kinks.x, kinks.line, kinks.lengths, kinks.normals, self.jumps, self.matters, self.pull,
-                kinks.alpha, length, waits, gains, lines, events,
-            )  # fmt: skip
-            room *= 2
-        theta[free], signs[free], used[free], energies[free], where[free] = thetas, patterns, waits, gains, lines
-        for n, at, line, below, above in events[:count]:
-            self.decisions.note(self.t + at, free[int(n)], int(line), Kind.CROSS, below, above)
+        all_free, crossed = np.flatnonzero((signs != 0).all(axis=1)), int(self.matters.sum())
+        for part in chunks(len(all_free), len(all_free) * (1.0 + crossed) * kinks.x.size):
+            free = all_free[part]
+            room, count = max(64, 4 * crossed * len(free)), -1
+            while count < 0:  # once, unless neurons cross a kink many times
+                thetas, patterns, waits, gains, lines = theta[free], signs[free], used[free], energies[free], where[free]
+                events = np.empty((room, 5))
+                count = advance_free(
+                    thetas, patterns, kinks.x, kinks.line, kinks.lengths, kinks.normals, self.jumps, self.matters, self.pull,
+                    kinks.alpha, length, waits, gains, lines, events,
+                )  # fmt: skip
+                room *= 2
+            theta[free], signs[free], used[free], energies[free], where[free] = thetas, patterns, waits, gains, lines
+            for n, at, line, below, above in events[:count]:
+                self.decisions.note(self.t + at, free[int(n)], int(line), Kind.CROSS, below, above)
         for h in np.flatnonzero(used < length):
+            look_at_clock()
             energies[h] += self._move_one(int(h), theta, signs, used[h], length, int(where[h]))
         return float(energies.sum())
 

@@ -8,10 +8,7 @@ import numpy as np
 
 from ...arrays import Array
 from ...events import Events
-
-
-class OutOfTime(Exception):
-    """A step was given up because its deadline has passed."""
+from ..deadline import OutOfTime as OutOfTime
 
 
 class Engine(Protocol):

@@ -16,6 +16,7 @@ from ...errors import FlowError
 from ...events import Events, Kind
 from ...problem import Problem
 from ..collocation import NODES, STAGES, WEIGHTS, basis_at, earliest, integral_weights
+from ..deadline import look_at_clock
 from ..kinks.balance import Balance
 from ..kinks.crossings import all_crossings
 from ..kinks.decisions import Decisions, first_start
@@ -177,6 +178,7 @@ class KinkEngine:
         return np.asarray(np.einsum("sj,jek->sek", ahead, stages) - stages[-1])
 
     def _try(self, h: float, guess: Array) -> bool:
+        look_at_clock()
         self.steps += 1
         groups, problem = self.groups, self.problem
         self.stages, self.energies = guess, np.empty(STAGES + 1)
@@ -239,6 +241,7 @@ class KinkEngine:
         for sign in np.unique(np.sign(self.groups.theta[self.asleep, -1])):
 
             def wakes(u: float, sign: float = sign) -> bool:
+                look_at_clock()
                 return exit_from_origin(self.kinks, sign, basis_at(u) @ self.pulls, []) is not None
 
             if wakes(1.0):

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...arrays import Array, Indices, Mask, Signs
 from ...problem import Problem
+from ..deadline import look_at_clock
 from ..field.sloped import SlopedField, SlopedPass
 from ..kinks.box_program import box_program
 from ..kinks.passages import passed, times_beyond
@@ -134,6 +135,7 @@ class ImpulseEngine:
         k[0] = self.velocity
         with np.errstate(over="ignore", invalid="ignore"):  # a stage too far out: the step will be refused
             for s in range(1, STAGES):
+                look_at_clock()
                 at = combined(self.theta, h, TABLEAU[s], k)
                 into = self.end if s == STAGES - 1 else self.stage
                 k[s] = self.field.run(at, into, self._slopes(NODES[s] * h), self.holds.kinks, True).velocity

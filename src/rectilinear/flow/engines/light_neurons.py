@@ -10,6 +10,7 @@ from ...arrays import Array, Indices, Signs
 from ...events import Kind
 from ...problem import Problem
 from ..collocation import STAGES, first_root
+from ..deadline import chunks, look_at_clock
 from ..kinks.decisions import Decisions
 from ..threads import in_shares
 from .light_neuron_kernels import MOST_EVENTS, NEEDS_DECISION, collocate_neuron, first_kink, follow_free, pulls_at
@@ -35,17 +36,22 @@ class KnownStep:
         reached, status = np.zeros(len(neurons)), np.full(len(neurons), NEEDS_DECISION, dtype=np.intp)
         free = np.flatnonzero((signs != 0).all(axis=1))
         work = free.size * 2 * STAGES * self.pulls.size  # the pulls at the stages, mostly, up to an event and from there
-        for share, part in in_shares(
-            lambda begin, end: self._compiled(free[begin:end], theta, signs, bands), len(free), work
-        ):
-            if part is None:
-                return None
-            theta[share], signs[share], reached[share], status[share], events = part
-            for n, u, line, below, above, held in events:
-                kind = Kind.CROSS if np.isnan(held) else Kind.PIN
-                self.decisions.note(self.t + u * self.h, neurons[share[int(n)]], int(line), kind, below, above, held)
+        for chunk in chunks(len(free), work):
+            some = free[chunk]
+            for share, part in in_shares(
+                lambda begin, end, some=some: self._compiled(some[begin:end], theta, signs, bands),
+                len(some),
+                work * len(some) / len(free),
+            ):
+                if part is None:
+                    return None
+                theta[share], signs[share], reached[share], status[share], events = part
+                for n, u, line, below, above, held in events:
+                    kind = Kind.CROSS if np.isnan(held) else Kind.PIN
+                    self.decisions.note(self.t + u * self.h, neurons[share[int(n)]], int(line), kind, below, above, held)
         with self.decisions.remembering_exits():
             for n in np.flatnonzero(status == NEEDS_DECISION):
+                look_at_clock()
                 result = self._deciding(int(neurons[n]), theta[n], signs[n], reached[n], bands[n])
                 if result is None:
                     return None

@@ -13,6 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from ...arrays import Array
+from ..deadline import look_at_clock
 from .dense_output import DenseOutput
 from .step_size import StepControl, up_to
 
@@ -110,6 +111,7 @@ class StabilisedStepper:
         self._age = LOOK_AGAIN
 
     def evaluate(self, y: Array, out: Array) -> None:
+        look_at_clock()
         self.rhs(y, out)
         self.evaluations += 1
 

@@ -14,6 +14,7 @@ from scipy.integrate import DOP853
 
 from ...arrays import Array
 from ..fast_math import FAST
+from ..deadline import look_at_clock
 from .dense_output import DenseOutput
 from .step_size import StepControl, up_to
 
@@ -167,6 +168,7 @@ class ExplicitStepper:
         return bool(np.isfinite(larger) and larger < error * (longer / h) ** SMOOTH_ORDER)
 
     def evaluate(self, y: Array, out: Array) -> None:
+        look_at_clock()
         self.rhs(y, out)
         self.evaluations += 1
 

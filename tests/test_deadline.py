@@ -1,0 +1,69 @@
+"""Budgets of seconds within steps: by a clock that counts how often it is looked at."""
+
+import numpy as np
+import pytest
+
+import rectilinear as rl
+from rectilinear.flow.budgets import Watch
+from rectilinear.flow.deadline import CHUNK_WORK, OutOfTime, chunks, deadline, look_at_clock
+
+RUNS = {
+    "kinks": ((12,), {"method": "kinks", "early_phase": False}),
+    "early phase": ((12,), {"method": "kinks"}),
+    "smooth": ((12,), {"method": "smooth", "early_phase": False}),
+    "deep kinks": ((6, 5), {"method": "kinks"}),
+    "impulses": ((6, 5), {"method": "impulses"}),
+}
+
+
+def problem_of(widths, scale):
+    rng = np.random.default_rng(0)
+    network = rl.Network(inputs=3, widths=widths)
+    return rl.Problem(rl.Dataset(rng.standard_normal((9, 3)), rng.standard_normal(9)), network, network.init(scale, seed=0))
+
+
+@pytest.mark.parametrize("looks", [3, 40])
+@pytest.mark.parametrize("name", RUNS)
+def test_a_budget_used_up_within_a_step_keeps_the_state_before_it(name, looks, monkeypatch):
+    widths, options = RUNS[name]
+    problem, seen = problem_of(widths, 1e-6 if name == "early phase" else 0.5), []
+
+    def over(watch):
+        seen.append(watch)
+        return len(seen) > looks
+
+    monkeypatch.setattr(Watch, "out_of_seconds", over)
+    run = rl.simulate(problem, [0.0, 50.0], max_seconds=1.0, **options)
+    assert run.status is rl.Status.OUT_OF_SECONDS
+    assert len(seen) == looks + 1
+    assert run.times[-1] < 50.0
+    monkeypatch.undo()
+    whole = rl.simulate(problem, run.times, **options)
+    for mine, other in zip(run.final, whole.final, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=0, atol=(1e-3 if name == "impulses" else 1e-6) * np.abs(other).max())
+    rest = rl.resume(run, [run.times[-1] + 1.0])
+    assert rest.status is rl.Status.FINISHED
+
+
+def test_the_clock_is_looked_at_within_one_step_of_many_neurons(monkeypatch):
+    """One look of the early phase at two thousand neurons."""
+    looks = []
+    monkeypatch.setattr(Watch, "out_of_seconds", lambda watch: bool(looks.append(watch)))
+    run = rl.simulate(problem_of((2000,), 1e-6), [0.0, 1e-3], max_seconds=1.0)
+    assert run.statistics["looks"] == 1
+    assert len(looks) > 1
+
+
+def test_work_in_chunks_is_all_the_work():
+    for count, work in ((0, 0.0), (1, 1e12), (7, 3 * CHUNK_WORK), (1000, 1e3 * CHUNK_WORK)):
+        parts = [np.arange(count)[part] for part in chunks(count, work)]
+        np.testing.assert_array_equal(np.concatenate(parts or [np.arange(0)]), np.arange(count))
+        assert len(parts) <= max(1, work / CHUNK_WORK + 1)
+
+
+def test_deadlines_are_those_of_the_innermost_run():
+    with deadline(lambda: True), deadline(lambda: False):
+        look_at_clock()
+    look_at_clock()
+    with deadline(lambda: True), pytest.raises(OutOfTime):
+        look_at_clock()
