@@ -13,8 +13,8 @@ import numpy as np
 from scipy.integrate import DOP853
 
 from ...arrays import Array
-from ..fast_math import FAST
 from ..deadline import look_at_clock
+from ..fast_math import FAST
 from .dense_output import DenseOutput
 from .step_size import StepControl, up_to
 
