@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -38,11 +39,8 @@ class KnownStep:
         work = free.size * 2 * STAGES * self.pulls.size  # the pulls at the stages, mostly, up to an event and from there
         for chunk in chunks(len(free), work):
             some = free[chunk]
-            for share, part in in_shares(
-                lambda begin, end, some=some: self._compiled(some[begin:end], theta, signs, bands),
-                len(some),
-                work * len(some) / len(free),
-            ):
+            kernel = partial(self._compiled, some, theta, signs, bands)
+            for share, part in in_shares(kernel, len(some), work * len(some) / len(free)):
                 if part is None:
                     return None
                 theta[share], signs[share], reached[share], status[share], events = part
@@ -59,10 +57,10 @@ class KnownStep:
         return theta, signs
 
     def _compiled(
-        self, share: Indices, theta: Array, signs: Signs, bands: Array
+        self, some: Indices, theta: Array, signs: Signs, bands: Array, begin: int, end: int
     ) -> tuple[Indices, tuple[Array, Signs, Array, Indices, Array] | None]:
         """This share of the neurons, followed by the kernel: weights, patterns, times reached, statuses and events."""
-        kinks = self.decisions.kinks
+        kinks, share = self.decisions.kinks, some[begin:end]
         theta, signs, bands = theta[share], signs[share], bands[share]
         reached, status = np.zeros(len(theta)), np.zeros(len(theta), dtype=np.intp)
         events = np.empty((MOST_EVENTS + 4 * len(theta), 6))
