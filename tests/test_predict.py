@@ -102,9 +102,27 @@ class TestRefusals:
     def test_no_theorem_names_the_nearest(self):
         with pytest.raises(
             rl.HypothesisError,
-            match=r"^no theorem applies to this problem; the nearest is \w+, which requires .*force=True\.$",
+            match=r"^no theorem applies to this problem; the nearest is \w+, which requires .*; simulate the problem",
         ):
             predict(random_problem(scale=1.0), TIMES)
+
+    def test_the_four_points_of_xor_are_not_near_to_a_table(self):
+        rng = np.random.default_rng(0)
+        x = rng.standard_normal((40, 4))
+        with pytest.raises(
+            rl.HypothesisError,
+            match=r"the nearest is limit, which requires even_inputs \(40 of 40 samples have no mirror image",
+        ):
+            predict(rl.Problem(rl.Dataset(x, x[:, 0] ** 2 + x[:, 1]), rl.Network(4, (5,))), TIMES)
+
+    def test_only_theorems_speak_with_their_authority(self):
+        forced = predict(random_problem(), TIMES, theorem="symmetric_data", force=True)
+        assert forced.ended == "by the formulas of symmetric_data, without its authority: rank_one_start fails"
+        six = rl.Problem(rl.datasets.six_points(delta=0.15), rl.Network(2, (10,)))
+        told = predict(six, [0.0, 1.0])
+        assert told.ended == "given by perturbation theory"
+        assert "  found     0.4" in repr(told)
+        assert "cost" not in repr(told)
 
     def test_unknown_theorems_are_listed(self):
         with pytest.raises(rl.InputError, match=r"theorem must be one of limit, time_course, .* found 'no_such'"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,10 +15,13 @@ from .conditions import Finding
 from .errors import InputError
 from .network import Weights
 from .reduced.small_network import SmallNetwork
-from .trajectory import Trajectory
+from .trajectory import Status, Trajectory
 
 if TYPE_CHECKING:
     import xarray
+
+
+THEOREM = "a theorem"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,6 +34,8 @@ class Prediction(Trajectory):
     idealised theory leaves out; `error_bound` (t,) a proven bound on the distance |W - predicted W| over all layers.
     `loss_error` (t,) is the stated error of `loss`: no run of the flow was found farther from it; None for forced predictions.
     """
+
+    counted: ClassVar[str] = "found"
 
     theorem: str = ""
     source: str = ""
@@ -82,6 +87,15 @@ class Prediction(Trajectory):
             raise InputError(
                 f"{what} needs predicted weights, but {self.theorem} predicts the loss only; simulate the problem instead."
             )
+
+    @property
+    def ended(self) -> str:
+        """On what authority it is given: a forced prediction has none, perturbation theory is no theorem."""
+        if self.failed:
+            return (
+                f"by the formulas of {self.theorem}, without its authority: {', '.join(f.name for f in self.failed)} fails"
+            )
+        return f"given by {self.provenance.get('basis', THEOREM)}" if self.status is Status.PREDICTED else super().ended
 
     @property
     def failed(self) -> tuple[Finding, ...]:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import Array
+from .bibliography import bibtex
 from .dataset import Dataset
 from .errors import FileError, InputError
 from .events import Events
@@ -116,6 +117,7 @@ class Trajectory:
     group_counts: Array | None = None
     reason: str = ""
 
+    counted: ClassVar[str] = "cost"  # what the card calls the statistics
     kinds: ClassVar[dict[str, type[Trajectory]]] = {}  # by class name, so that `load` gives back what was saved
 
     def __init_subclass__(cls) -> None:
@@ -200,6 +202,16 @@ class Trajectory:
 
         return pandas.DataFrame({"time": self.times, "loss": self.loss})
 
+    def citations(self) -> str:
+        """What the run rests on, as BibTeX: this package, the paper behind a prediction, the source of real data.
+
+        >>> import rectilinear as rl
+        >>> run = rl.descend(rl.Problem(rl.datasets.xor(), rl.Network(2, (4,))), 0.1, 1)
+        >>> run.citations().splitlines()[0]
+        '@software{rectilinear,'
+        """
+        return bibtex([str(self.provenance.get("source", ""))], self.problem.data.name)
+
     def _repr_html_(self) -> str:
         return f"<pre>{escape(repr(self))}</pre>"
 
@@ -271,7 +283,7 @@ class Trajectory:
         if "chosen" in self.provenance:
             rows.append(("method", f"{self.provenance['method']} ({self.provenance['chosen']})"))
         if self.statistics:
-            rows.append(("cost", ", ".join(f"{_short(v)} {name}" for name, v in self.statistics.items())))
+            rows.append((self.counted, ", ".join(f"{_short(v)} {name}" for name, v in self.statistics.items())))
         if self.events is not None:
             rows.append(("events", str(self.events)))
         if self.audit is not None:

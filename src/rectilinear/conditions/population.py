@@ -60,6 +60,15 @@ def population_test(data: Dataset, flips: int = FLIPS, seed: int = 0) -> Populat
     return PopulationTest(even, odd, flips)
 
 
+def p_words(p: float) -> str:
+    """A p-value as it is said: the smallest one that so many flips can give is a bound.
+
+    >>> p_words(0.65), p_words(1 / (1 + FLIPS))
+    ('p = 0.65', 'p <= 0.002')
+    """
+    return f"p {'<=' if p <= 1.0 / (1 + FLIPS) else '='} {p:.2g}"
+
+
 def _unit_columns(values: Array) -> Array:
     """Columns scaled to rms 1, which flips leave alone; columns of zeros are dropped unless there is nothing else."""
     sizes = np.sqrt(np.mean(values**2, axis=0))

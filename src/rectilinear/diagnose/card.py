@@ -9,6 +9,8 @@ from math import isfinite, isinf
 from typing import TYPE_CHECKING
 
 from ..conditions.finding import VERDICTS, Finding
+from ..conditions.population import p_words
+from ..prediction import THEOREM
 from ..trajectory import Status
 from .look_ahead import how_sure
 from .look_ahead import sentence as ahead_sentence
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
 WIDTH, NARROWEST = 118, 60
 SHOWN = 12  # findings with a line of their own: those on data and start
 NAME = 16  # columns for the name of a row
-APPROXIMATE = ("perturbed_symmetry", "early_phase")  # theorems with an error of their own
 
 
 def card(diagnosis: Diagnosis) -> str:
@@ -80,7 +81,8 @@ def certainty(diagnosis: Diagnosis) -> str:
     outlook = diagnosis.outlook
     if outlook.prediction is not None:
         told = outlook.prediction
-        kind = "perturbation theory" if told.theorem in APPROXIMATE else "a theorem whose hypotheses hold"
+        basis = told.provenance.get("basis", THEOREM)
+        kind = f"{basis} whose hypotheses hold" if basis == THEOREM else basis
         return f"{kind} ({told.theorem}, {told.source})."
     if outlook.ahead is not None:
         theorem = "its end is a theorem's" if outlook.ending.kind != "unknown" else "no theorem speaks of these data"
@@ -107,8 +109,8 @@ def symmetry_sentence(symmetry: Symmetry) -> str:
     bound = "" if symmetry.distance_is_exact else "at most "
     return (
         f"{bound}{100 * symmetry.distance:.3g} % away from even inputs with an odd target; {100 * symmetry.unpaired:.3g} % of the "
-        f"samples have no mirror image within {100 * symmetry.tolerance:g} %; could the population be even: p = {symmetry.even_p:.2g}, "
-        f"with an odd target: p = {symmetry.odd_p:.2g}."
+        f"samples have no mirror image within {100 * symmetry.tolerance:g} %; could the population be even: {p_words(symmetry.even_p)}, "
+        f"with an odd target: {p_words(symmetry.odd_p)}."
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from html import escape
 
 from ..arrays import Array
+from ..bibliography import bibtex
 from ..compare import Comparison
 from ..conditions import Budget, Finding
 from ..dataset import Dataset
@@ -218,6 +219,16 @@ class Diagnosis:
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(card(self))}</pre>"
+
+    def citations(self) -> str:
+        """What the diagnosis rests on, as BibTeX: the papers of theorems that apply and of advice, this package, real data."""
+        shown = (self.outlook.prediction, self.outlook.mirrored)
+        sources = [
+            *(reading.theorem.source for reading in self.applicable),
+            *(suggestion.theorem for suggestion in self.suggestions),
+            *(told.source for told in shown if told is not None),
+        ]
+        return bibtex(sources, self.problem.data.name)
 
     def to_json(self) -> str:
         """Everything but arrays of samples, as JSON text; infinite and undefined numbers are null."""

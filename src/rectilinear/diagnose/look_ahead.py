@@ -91,7 +91,8 @@ def look_ahead(problem: Problem, span: float) -> LookAhead | None:
     if other is not None and again is not None:
         factor, differences = apart(times, coarse.loss[:shared], again.loss[:shared])
         time_error, error = time_error + PARTS_APART * abs(factor - 1.0), error + PARTS_APART * differences
-        unfitted = np.maximum(_loss_on(other, fine)[:shared] - loss, 0.0) / 2.0
+        held_out = np.minimum(_loss_on(other, fine)[:shared], loss[0])  # the loss of all samples never rises
+        unfitted = np.maximum(held_out - loss, 0.0) / 2.0
         later = 2.0 * times / (1.0 + factor)  # half way between the two parts
         loss = np.interp(later, times, loss + (1.0 - part.data.samples / problem.data.samples) * unfitted)
         error = error + unfitted

@@ -20,7 +20,7 @@ from .span import Span
 from .state import flatten, layers_of
 from .threads import blas_threads
 
-UNTIL = "direction converges"
+UNTIL = ("direction converges", "converges")
 DIRECTION_TOLERANCE = 1e-3
 FIRST_TEST, TEST_RATIO = 4.0, 4.0  # log10 t at which directions are first compared, and how much later again
 TESTS = 14
@@ -53,8 +53,8 @@ def simulate_long(
 
 
 def _check(problem: Problem, log10_times: ArrayLike | None, until: str | None, tolerance: float) -> Array:
-    if until is not None and until != UNTIL:
-        raise InputError(f"until must be None or {UNTIL!r}, found {until!r}.")
+    if until is not None and until not in UNTIL:
+        raise InputError(f"until must be None or {UNTIL[0]!r}, found {until!r}.")
     if not 0.0 < tolerance < 1.0:
         raise InputError(f"direction_tolerance must lie between 0 and 1, found {tolerance!r}.")
     if not problem.loss.is_classification:

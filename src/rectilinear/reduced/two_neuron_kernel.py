@@ -29,30 +29,38 @@ def square_velocity(
     planes.
     """
     inputs = len(beta)
-    positive, negative = state[: inputs + 2], state[inputs + 2 :]
-    a = np.exp(min(2.0 * positive[-1], MAX_EXPONENT)) * positive[inputs] * positive[:inputs]
-    b = np.exp(min(2.0 * negative[-1], MAX_EXPONENT)) * negative[inputs] * negative[:inputs]
-    square = (1.0 - c) ** 2  # d = 1 - c
-    common = c * beta - c * c * (covariance @ (a + b))
-    even = square * (covariance @ (a - b))
-    fields = np.stack((common - even, common + even))
-    near = np.searchsorted(closeness, max(sine(a, direction), sine(b, direction)), side="right")
-    for i in range(near):
-        xa, xb = 0.0, 0.0
+    a, b = np.empty(inputs), np.empty(inputs)
+    for k, product in ((0, a), (1, b)):
+        offset = k * (inputs + 2)
+        size = np.exp(min(2.0 * state[offset + inputs + 1], MAX_EXPONENT)) * state[offset + inputs]
         for j in range(inputs):
-            xa += x[i, j] * a[j]
-            xb += x[i, j] * b[j]
+            product[j] = size * state[offset + j]
+    square = (1.0 - c) ** 2  # d = 1 - c
+    fields = np.empty((2, inputs))
+    for j in range(inputs):
+        fields[0, j] = c * beta[j]
+        fields[1, j] = c * beta[j]
+    for i in range(inputs):  # Sigma is symmetric: its rows are added, which takes several numbers at once
+        common, even = c * c * (a[i] + b[i]), square * (a[i] - b[i])
+        for j in range(inputs):
+            fields[0, j] -= covariance[i, j] * (common + even)
+            fields[1, j] -= covariance[i, j] * (common - even)
+    near = count_within(closeness, max(sine(a, direction), sine(b, direction)))
+    for i in range(near):
+        xa, xb = dot(x[i], a), dot(x[i], b)
         if xa * xb < 0.0:
             for j in range(inputs):
                 fields[0, j] -= 2.0 * square * weight * xb * x[i, j]
                 fields[1, j] -= 2.0 * square * weight * xa * x[i, j]
-    change = np.empty_like(state)
+    change = np.empty(2 * (inputs + 2))
     for k in range(2):
         offset = k * (inputs + 2)
-        top, bottom = state[offset : offset + inputs], state[offset + inputs]
-        along = top @ fields[k]
+        bottom, along = state[offset + inputs], 0.0
+        for j in range(inputs):
+            along += state[offset + j] * fields[k, j]
         growth = 2.0 * bottom * along
-        change[offset : offset + inputs] = bottom * fields[k] - growth * top
+        for j in range(inputs):
+            change[offset + j] = bottom * fields[k, j] - growth * state[offset + j]
         change[offset + inputs] = along - growth * bottom
         change[offset + inputs + 1] = growth - decay
     return change
@@ -63,24 +71,43 @@ def wedge_means(a: Array, b: Array, direction: Array, x: Array, closeness: Array
     """<1_S (A.x)(B.x)> <= 0 for each row A of `a` and B of `b` (t, d), S the samples where the two differ in sign, (t,)."""
     means = np.zeros(len(a))
     for k in range(len(a)):
-        near = np.searchsorted(closeness, max(sine(a[k], direction), sine(b[k], direction)), side="right")
+        near = count_within(closeness, max(sine(a[k], direction), sine(b[k], direction)))
         for i in range(near):
-            xa, xb = 0.0, 0.0
-            for j in range(len(direction)):
-                xa += x[i, j] * a[k, j]
-                xb += x[i, j] * b[k, j]
-            means[k] += weight * min(xa * xb, 0.0)
+            means[k] += weight * min(dot(x[i], a[k]) * dot(x[i], b[k]), 0.0)
     return means
 
 
 @njit(cache=True)
 def sine(vector: Array, direction: Array) -> float:
     """The sine of the angle between a vector and a unit direction; 1 beyond a right angle, 0 for the zero vector."""
-    along = vector @ direction
-    size = np.sqrt(vector @ vector)
+    along, square = dot(vector, direction), dot(vector, vector)
     if along < 0.0:
         return 1.0
-    if size == 0.0:
+    if square == 0.0:
         return 0.0
-    across = vector - along * direction
-    return float(np.sqrt(across @ across) / size * (1.0 + 1e-9))  # rounding must not hide a sample between the planes
+    across = 0.0
+    for j in range(len(vector)):
+        across += (vector[j] - along * direction[j]) ** 2
+    return float(np.sqrt(across / square) * (1.0 + 1e-9))  # rounding must not hide a sample between the planes
+
+
+@njit(cache=True)
+def dot(one: Array, other: Array) -> float:
+    """A loop, as products of arrays take seconds to compile."""
+    total = 0.0
+    for j in range(len(one)):
+        total += one[j] * other[j]
+    return total
+
+
+@njit(cache=True)
+def count_within(rising: Array, bound: float) -> int:
+    """How many of the rising numbers are at most `bound`."""
+    first, last = 0, len(rising)
+    while first < last:
+        middle = (first + last) // 2
+        if rising[middle] <= bound:
+            first = middle + 1
+        else:
+            last = middle
+    return first

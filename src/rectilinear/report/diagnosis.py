@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..conditions import Finding
 from ..conditions.finding import VERDICTS
+from ..conditions.population import p_words
 from ..datasets import PROMISES
 from ..diagnose import Diagnosis, Reading, Symmetry, Verification
 from ..diagnose.card import certainty, mirrored_sentence, next_sentence, symmetry_sentence
@@ -121,7 +122,7 @@ def _findings(findings: Iterable[Finding]) -> list[Html]:
 
 
 def _finding(finding: Finding) -> tuple[str, ...]:
-    population = "" if finding.p_value is None else f" For the population: p = {_number(finding.p_value)}."
+    population = "" if finding.p_value is None else f" For the population: {p_words(finding.p_value)}."
     hypothesis = tag("div", tag("code", finding.name), tag("div", typeset(MEANINGS.get(finding.name, "")), class_="soft"))
     found = _sentence(finding.sentence + population)
     return badge(VERDICTS[finding.holds]), hypothesis, found, _number(finding.measured), finding.requirement
@@ -150,8 +151,8 @@ def _asymmetries(symmetry: Symmetry) -> list[tuple[str, str]]:
         ("deviation of half-space averages of xxᵀ from full ones (Lemma 10)", _percent(symmetry.half_space_inputs)),
         (f"the same for xy, largest along {symmetry.half_space_direction}", _percent(symmetry.half_space_labels)),
         ("distance from even inputs with an odd target", bound + _percent(symmetry.distance)),
-        ("could the population have even inputs: p", _number(symmetry.even_p)),
-        ("and an odd target: p", _number(symmetry.odd_p)),
+        ("could the population have even inputs", p_words(symmetry.even_p)),
+        ("and an odd target", p_words(symmetry.odd_p)),
     ]
 
 

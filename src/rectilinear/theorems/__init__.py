@@ -40,6 +40,8 @@ _ALL: tuple[Theorem, ...] = (
     FIXED_LAYER,
     LOW_RANK_BIAS,
 )
+# hypotheses of which data that are not of their kind are never near
+SPECIAL = {"xor_samples", "orthogonal_inputs", "orthogonally_separable", "nearly_orthogonal"}
 THEOREMS: dict[str, Theorem] = {theorem.name: theorem for theorem in _ALL}
 
 __all__ = ["THEOREMS", "Solution", "Theorem", "known_theorems", "named_theorem", "predict"]
@@ -90,11 +92,13 @@ def predict(problem: Problem, times: ArrayLike, theorem: str | None = None, forc
 
 def _no_theorem(problem: Problem, instants: Array) -> str:
     failures = {
-        known.name: [finding.name for finding in known.findings(problem, instants) if not finding.holds]
-        for known in known_theorems().values()
+        known.name: [finding for finding in known.findings(problem, instants) if not finding.holds]
+        for known in sorted(known_theorems().values(), key=lambda known: -known.strength)
     }
-    nearest = min(failures, key=lambda name: len(failures[name]))
+    near = {name: failed for name, failed in failures.items() if not SPECIAL & {finding.name for finding in failed}}
+    nearest = min(near, key=lambda name: len(near[name]))
+    required = ", ".join(f"{finding.name} ({finding.sentence.rstrip('.')})" for finding in near[nearest])
     return (
-        f"no theorem applies to this problem; the nearest is {nearest}, which requires {', '.join(failures[nearest])}; "
-        f"simulate the problem, or pass theorem={nearest!r} and force=True."
+        f"no theorem applies to this problem; the nearest is {nearest}, which requires {required}; simulate the problem, or ask "
+        "diagnose what the others require."
     )

@@ -136,4 +136,5 @@ EARLY_PHASE = Theorem(
     solve=solve,
     window=validity_window,
     essential=("two_layers", "lipschitz_loss"),
+    basis="perturbation theory",
 )

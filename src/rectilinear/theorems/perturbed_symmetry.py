@@ -199,4 +199,5 @@ PERTURBED_SYMMETRY = Theorem(
     solve=_solve,
     window=finite_times,
     essential=("two_layers", "square_loss", WITHIN_WINDOW),
+    basis="perturbation theory",
 )

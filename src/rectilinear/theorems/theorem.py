@@ -12,7 +12,7 @@ from ..arrays import Array
 from ..conditions import Finding, true_or_not
 from ..deprecation import warn_renamed
 from ..errors import HypothesisError
-from ..prediction import Prediction
+from ..prediction import THEOREM, Prediction
 from ..problem import Problem
 from ..reduced.small_network import SmallNetwork
 from ..trajectory import Status
@@ -57,7 +57,8 @@ class Theorem:
 
     `hypotheses(problem)` measures what is assumed; `breaks[name]` says what goes wrong without the finding of that name;
     `window(problem)` is the first and last time the theorem speaks of; `solve(problem, times)` is its mathematics, free of
-    checks; without a hypothesis named in `essential` its formulas mean nothing, and it cannot be forced.
+    checks; without a hypothesis named in `essential` its formulas mean nothing, and it cannot be forced. `basis` says what
+    the prediction rests on, where that is less than a theorem.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Theorem:
     solve: Callable[[Problem, Array], Solution]
     window: Callable[[Problem], tuple[float, float]] = any_time
     essential: tuple[str, ...] = ()
+    basis: str = THEOREM
 
     def findings(self, problem: Problem, times: Array) -> list[Finding]:
         """The hypotheses measured; the window of times is looked at only where the others hold, as it may need them."""
@@ -95,7 +97,7 @@ class Theorem:
             weights=solution.weights,
             status=Status.PREDICTED,
             statistics=solution.statistics,
-            provenance={"theorem": self.name, "source": self.source},
+            provenance={"theorem": self.name, "source": self.source, "basis": self.basis},
             theorem=self.name,
             source=self.source,
             findings=tuple(findings),
