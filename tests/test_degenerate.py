@@ -281,3 +281,21 @@ def test_tiny_neurons_are_as_exact_as_large_ones():
     run, exact = (rl.simulate(problem, [3.0], method="kinks", rtol=rtol) for rtol in (1e-8, 1e-13))
     error = np.abs(run.final[0] - exact.final[0]).max(axis=1) / np.linalg.norm(exact.final[0], axis=1)
     assert error.max() < 1e-6
+
+
+def test_a_neuron_leaves_the_origin_as_descent_does_where_several_ways_lead_out():
+    """Three neurons slide into w = 0 and could go straight on; descent with small steps takes another way, and so do they."""
+    rng = np.random.default_rng(39)
+    basis = np.linalg.qr(rng.standard_normal((4, 2)))[0].T
+    data = rl.Dataset(rng.standard_normal((24, 2)), rng.standard_normal(24))
+    first, second = rl.Network(inputs=4, widths=(12,)).init(scale=1.0, seed=39)
+    problem = rl.Problem(data, rl.Network(inputs=2, widths=(12,)), (first @ basis.T, second))
+    flow = rl.simulate(problem, [100.0, 150.0, 300.0], method="kinks")
+    descent = rl.descend(problem, learning_rate=0.004, steps=75_000, record_every=12_500)
+    np.testing.assert_allclose(flow.loss, descent.loss[[2, 3, 6]], rtol=0, atol=1e-5)
+    assert flow.events.choices == 3
+    assert not flow.events.certified
+    assert "3 through w = 0, where several ways lead out" in str(flow.events)
+    ways = 1.0 / flow.events.multiplier[flow.events.kind == Kind.ORIGIN]
+    assert ways.min() == 1.0
+    assert ways.max() >= 3.0

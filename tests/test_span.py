@@ -24,7 +24,7 @@ def test_a_subspace_gives_the_answer_of_its_own_coordinates(seed: int) -> None:
     assert full.status is reduced.status is Status.FINISHED
     assert np.allclose(full.loss, reduced.loss, rtol=1e-7, atol=0.0)
     assert full.events is not None
-    assert full.events.certified
+    assert full.events.certified or full.events.choices
 
 
 def test_what_lies_outside_the_span_stays_or_decays_with_l2() -> None:

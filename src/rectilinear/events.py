@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 import numpy as np
@@ -28,7 +28,9 @@ class Events:
     `line` indexes the data's lines through the origin (-1 where all of them are meant). `velocity_below` and `velocity_above`
     are the speeds of n.w just below and above the kink, for a unit outgoing weight: of one sign for a crossing, pointing at
     each other for a hold. `multiplier` is the share in [0, 1] of the jump from below to above that is taken while held (nan elsewhere):
-    samples along the line's normal count as active with that share, those against it with the rest.
+    samples along the line's normal count as active with that share, those against it with the rest. Of a passage through w = 0 it is
+    one over the number of ways that lead out: where there are several, the flow is not unique, and the way is that of gradient descent
+    with small steps from nearby.
 
     In networks of three layers and more neurons are counted layer after layer, `line` is the first sample that has the kink, and
     the velocities are those of the neuron's preactivation there.
@@ -64,13 +66,18 @@ class Events:
 
     @property
     def certified(self) -> bool:
-        """Whether every crossing moves on both sides the same way, and every hold is pushed in from both sides."""
+        """Whether every crossing moves on both sides the same way, every hold is pushed in from both sides, and no way was a choice."""
         below, above = self.velocity_below, self.velocity_above
         slack = 1e-6 * np.maximum(np.abs(below), np.abs(above))  # a grazing velocity is zero up to rounding
         crossing = (np.minimum(below, above) >= -slack) | (np.maximum(below, above) <= slack)
         holding = (below >= -slack) & (above <= slack)
         wrong = ((self.kind == Kind.CROSS) & ~crossing) | ((self.kind == Kind.PIN) & ~holding)
-        return not bool(wrong.any())
+        return not bool(wrong.any()) and not self.choices
+
+    @property
+    def choices(self) -> int:
+        """How many neurons came through w = 0 where several ways lead out: descent with small steps takes the one that was taken."""
+        return int(np.sum((self.kind == Kind.ORIGIN) & (self.multiplier < 1.0)))
 
     def followed_by(self, later: Events, shift: float) -> Events:
         """These events and then `later` ones, whose times are counted from `shift`."""
@@ -98,4 +105,9 @@ class Events:
         if not len(self):
             return "none"
         counts = [f"{self.count(kind)} {kind.name.lower()}" for kind in Kind if self.count(kind)]
-        return ", ".join(counts) + (" (all certified)" if self.certified else " (NOT all certified)")
+        if self.certified:
+            return ", ".join(counts) + " (all certified)"
+        others = replace(self, multiplier=np.where(self.kind == Kind.ORIGIN, np.nan, self.multiplier)).certified
+        ways = f"{self.choices} through w = 0, where several ways lead out, by that of descent"
+        words = ([] if others else ["NOT all certified"]) + ([ways] if self.choices else [])
+        return ", ".join(counts) + f" ({'; '.join(words)})"

@@ -148,7 +148,7 @@ class KinkEngine:
 
     def _nothing_moves(self, t_end: float) -> bool:
         theta = self.groups.neurons(self.groups.carried)
-        self.h = t_end - self.now
+        self.h, self.error = t_end - self.now, 0.0
         self.stages, self.energies = np.zeros((STAGES, *self.groups.carried.shape)), np.zeros(STAGES + 1)
         self.pulls = np.repeat(self.pull[None], STAGES + 1, axis=0)
         self.objective = self.problem.data_loss(layers_of(theta))

@@ -15,7 +15,9 @@ from ..state import Start, neurons_of
 from ..tolerances import AT_ORIGIN, LARGEST_PRODUCT, LEANING, ON_KINK_HEIGHT, STRONGEST_PULL
 from .contact import resolve
 from .geometry import Kinks
-from .origin import exit_from_origin
+from .origin import exit_from_origin, way_of_descent
+
+MOST_WAYS = 1_000  # ways out of the origin that are remembered
 
 
 class Decisions:
@@ -27,9 +29,10 @@ class Decisions:
     def __init__(self, kinks: Kinks) -> None:
         self.kinks = kinks
         self.log: list[tuple[float, int, int, Kind, float, float, float]] = []
-        self.exits: dict[tuple[float, bytes], Signs | None] | None = (
+        self.exits: dict[tuple[float, bytes], tuple[Signs | None, int]] | None = (
             None  # ways out of the origin, while they may be remembered
         )
+        self._ways: dict[tuple[float, bytes, bytes], tuple[Signs | None, int]] = {}  # out of the origin, for the pulls met
 
     @contextmanager
     def trial(self) -> Iterator[Callable[[], None]]:
@@ -156,17 +159,35 @@ class Decisions:
         sign_a = self._sign_a(theta, signs, pull)
         key = (sign_a, signs.tobytes())
         if self.exits is not None and key in self.exits:
-            after = self.exits[key]
+            after, ways = self.exits[key]
         else:
-            coming = sign_a * (pull @ self.kinks.seen(signs))
-            after = exit_from_origin(self.kinks, sign_a, pull, [coming] if coming.any() else [])
+            after, ways = self._way_out(sign_a, signs, pull)
             if self.exits is not None:
-                self.exits[key] = after
-        self.note(t, h, -1, Kind.DEATH if after is None else Kind.ORIGIN)
+                self.exits[key] = after, ways
+        self.note(
+            t, h, -1, Kind.DEATH if after is None else Kind.ORIGIN, multiplier=1.0 / ways if after is not None else np.nan
+        )
         if after is not None:
             for line in np.flatnonzero((signs == 0) != (after == 0)):
                 self.note(t, h, int(line), Kind.PIN if after[line] == 0 else Kind.RELEASE)
         return np.zeros_like(signs) if after is None else after.copy()
+
+    def _way_out(self, sign_a: float, signs: Signs, pull: Array) -> tuple[Signs | None, int]:
+        """The pattern with which a neuron leaves w = 0, None if it is held there, and how many ways there are.
+
+        Where there are several, it is the one of descent with small steps.
+        """
+        coming = sign_a * (pull @ self.kinks.seen(signs))
+        after = exit_from_origin(self.kinks, sign_a, pull, [coming] if coming.any() else [])
+        if after is None or not coming.any() or len(coming) == 1:
+            return after, 1
+        key = (sign_a, signs.tobytes(), pull.tobytes())
+        if key not in self._ways:
+            if len(self._ways) >= MOST_WAYS:
+                self._ways.clear()
+            self._ways[key] = way_of_descent(self.kinks, sign_a, pull, coming)
+        chosen, ways = self._ways[key]
+        return (after, 1) if ways <= 1 or chosen is None else (chosen, ways)
 
     def events(self) -> Events:
         """The log as arrays, in order of time."""

@@ -1,4 +1,9 @@
-"""Ways out of w = 0, where a neuron touches all kinks at once."""
+"""Ways out of w = 0, where a neuron touches all kinks at once.
+
+Near w = 0 the velocity is that of a potential that is homogeneous in w, and every ray along which it has a positive local maximum
+leads away: there may be several, and the flow through w = 0 is then not unique. Gradient descent with ever smaller steps makes a
+choice. Near w = 0 it has no scale but its step, w -> w + v(w/|w|), so what it does there can be looked at once and for all steps.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,10 @@ from .contact import resolve
 from .geometry import Kinks
 
 EXITS = 200  # kinks met by a neuron that leaves the origin
+STARTS = 24  # of descent along the way a neuron came
+MOST_DIRECTIONS = 40  # of samples, from which it starts too, to see which rays there are
+NEAR, STEPS = 20.0, 400  # in steps: how far it starts from w = 0, and how many it makes
+SAME_RAY = 0.9999  # cosine of directions that are one
 
 
 def exit_from_origin(kinks: Kinks, sign_a: float, pull: Array, directions: list[Array]) -> Signs | None:
@@ -24,6 +33,43 @@ def exit_from_origin(kinks: Kinks, sign_a: float, pull: Array, directions: list[
         if after is not None:
             return after
     return None
+
+
+def way_of_descent(kinks: Kinks, sign_a: float, pull: Array, coming: Array) -> tuple[Signs | None, int]:
+    """The pattern with which most descents leave w = 0 that get there with the velocity `coming`, and how many ways they take.
+
+    None if none leaves. Descents from the directions of the samples are looked at too, to see which ways there are.
+    """
+    found: list[tuple[Array, Signs | None]] = []  # directions met, and the ways they lead to
+    votes: dict[bytes, int] = {}
+    ways: dict[bytes, Signs] = {}
+    for k, direction in enumerate(_descents(kinks, sign_a, pull, coming)):
+        near = [way for other, way in found if other @ direction > SAME_RAY]
+        way = near[0] if near else _trace(kinks, direction, sign_a, pull)
+        if not near:
+            found.append((direction, way))
+        if way is not None:
+            ways[way.tobytes()] = way
+            votes[way.tobytes()] = votes.get(way.tobytes(), 0) + (k < STARTS)
+    if not any(votes.values()):
+        return None, len(ways)
+    return ways[max(votes, key=lambda name: votes[name])], len(ways)
+
+
+def _descents(kinks: Kinks, sign_a: float, pull: Array, coming: Array) -> Array:
+    """Directions (starts, inputs) in which descents settle: STARTS of them come along `coming`, others from samples' directions."""
+    golden = 0.5 * (np.sqrt(5.0) - 1.0)
+    distances = NEAR + np.arange(STARTS) * golden % 1.0  # places within a step, evenly spread; and as much aside
+    aside = np.cos(np.multiply.outer(1.0 + np.arange(STARTS), 1.0 + np.arange(len(coming))))
+    size = float(np.linalg.norm(coming))
+    own = np.concatenate([kinks.normals, -kinks.normals])[:: 1 + 2 * len(kinks) // MOST_DIRECTIONS]
+    w = np.concatenate([-np.multiply.outer(distances, coming) + size * aside, NEAR * size * own])
+    mean = np.zeros_like(w)
+    for step in range(STEPS):
+        w = w + sign_a * ((np.where(w @ kinks.x.T > 0.0, 1.0, kinks.alpha) * pull) @ kinks.x)
+        if step >= STEPS // 2:  # along a kink it goes from side to side
+            mean += w
+    return np.asarray(mean / np.linalg.norm(mean, axis=1)[:, None])
 
 
 def _trace(kinks: Kinks, direction: Array, sign_a: float, pull: Array) -> Signs | None:
