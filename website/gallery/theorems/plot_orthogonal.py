@@ -3,7 +3,7 @@ Orthogonal inputs: a linear network per sign and active set
 ===========================================================
 
 Samples at right angles to each other do not disturb each other. Which neurons learn which sample is decided at the start, and the
-loss falls in steps.
+loss falls once they have grown.
 """
 
 import numpy as np
