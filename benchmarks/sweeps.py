@@ -7,6 +7,7 @@ import os
 import resource
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,9 @@ from rectilinear.sweep import Plan, Tally, sweep_plan
 from .report import Report
 
 FIXED = {"data": "six_points", "width": 20, "scale": 1e-3}
-UNTIL, POINTS, DELTAS = 1000.0, 201, np.geomspace(0.02, 0.3, 20).tolist()
+UNTIL, POINTS, DELTAS = 1000.0, 51, np.geomspace(0.02, 0.3, 20).tolist()
 PARTS = 10  # of the sweep, between which the plain loop has its turn
+WARM = 40  # runs until processes have started and loaded their kernels, which costs the same for any number of runs
 LOOP_SEEDS = 5  # of the loop's runs in each turn, at every delta
 GOAL = 1.9  # times a plain loop, on two cores
 
@@ -49,19 +51,21 @@ class Turns:
 
     every: int
     seeds: int
+    tell: Callable[[str], None]
     loops: list[Clock] = field(default_factory=list)
     parts: list[Clock] = field(default_factory=list)
     memory: list[tuple[float, float]] = field(default_factory=list)  # peaks so far, here and of a process, in MB
     begun: Clock = field(default_factory=Clock.now)
 
     def __call__(self, tally: Tally) -> None:
-        if tally.done == 1:
-            self.begun = Clock.now()  # the processes have started, which costs the same for any number of runs
+        if tally.done == WARM:
+            self.begun = Clock.now()
         elif tally.done and tally.done % self.every == 0:
             self.parts.append(Clock.now() - self.begun)
             peaks = [_peak(child.pid) for child in multiprocessing.active_children()]
             self.memory.append((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, max(peaks)))
             self.loops.append(plain_loop(range(len(self.loops), self.seeds, self.seeds // LOOP_SEEDS)))
+            self.tell(f"{tally.done} runs done, peak memory {self.memory[-1][0]:.0f} and {self.memory[-1][1]:.0f} MB")
             self.begun = Clock.now()
 
 
@@ -90,7 +94,7 @@ def run(folder: Path, runs: int = 10_000) -> dict[str, Any]:
         {"until": UNTIL, "points": POINTS},
     )
     plain_loop(range(1))  # kernels are loaded
-    turns = Turns(every, seeds)
+    turns = Turns(every, seeds, report.note)
     with tempfile.TemporaryDirectory() as place:
         tally = sweep_plan(plan, Path(place), jobs, progress=turns)
         size = sum(path.stat().st_size for path in Path(place).rglob("*.nc")) / tally.done
@@ -98,7 +102,7 @@ def run(folder: Path, runs: int = 10_000) -> dict[str, Any]:
         rl.open_sweep(place)
         opened = Clock.now() - before
     looped = [LOOP_SEEDS * len(DELTAS)] * PARTS
-    swept = [every - 1] + [every] * (PARTS - 1)
+    swept = [every - WARM] + [every] * (PARTS - 1)
     alone = np.array([loop.here for loop in turns.loops]) / looped
     crew, shared = (np.array([getattr(part, name) for part in turns.parts]) / swept for name in ("there", "here"))
     rates = np.array(swept) / [part.wall for part in turns.parts], np.array(looped) / [loop.wall for loop in turns.loops]

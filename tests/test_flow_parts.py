@@ -6,7 +6,7 @@ from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
 import rectilinear as rl
-from rectilinear.flow.collocation import ALL_NODES, NODES, basis_at, earliest, fall, first_root, integral_weights, value_at
+from rectilinear.flow.collocation import ALL_NODES, NODES, bases_at, basis_at, earliest, fall, first_root, integral_weights, value_at
 from rectilinear.flow.engines.early_phase_kernels import advance_free, move, next_kink
 from rectilinear.flow.engines.light_neuron_kernels import DONE, collocate_neuron, follow_free
 from rectilinear.flow.kinks.crossings import all_crossings, crossings
@@ -59,6 +59,7 @@ def test_carriers_that_move_linearly_move_their_neurons_so():
     after = groups.neurons(groups.carried @ turn)
     sizes = np.linalg.norm(theta, axis=1, keepdims=True)
     np.testing.assert_allclose(after / sizes, before @ turn / sizes, atol=1e-10)
+    np.testing.assert_allclose(groups.lengths(groups.carried @ turn), np.linalg.norm(after, axis=1), rtol=1e-14)
     some = np.array([3, 17, 40])
     np.testing.assert_allclose(groups.some(some, groups.carried), before[some], rtol=0, atol=ROUNDING)
 
@@ -102,6 +103,7 @@ def test_values_and_integrals_of_the_polynomial_are_exact():
         coefficients, values = polynomial(rng)
         assert value_at(values, u) == pytest.approx(np.polyval(coefficients, u), abs=1e-12)
         assert basis_at(u) @ values == pytest.approx(np.polyval(coefficients, u), abs=1e-12)
+        np.testing.assert_array_equal(bases_at(np.array([u, 0.5])), [basis_at(u), basis_at(0.5)])
         quartic = coefficients[1:]
         integral = np.polyval(np.polyint(quartic), u)
         assert integral_weights(u) @ np.polyval(quartic, NODES) == pytest.approx(integral, abs=1e-12)

@@ -80,6 +80,19 @@ def basis_at(u: float) -> Array:
     return out
 
 
+def bases_at(points: Array) -> Array:
+    """The same at several points, (points, 6)."""
+    out = np.empty((len(points), STAGES + 1))
+    _bases(points, out)
+    return out
+
+
+@numba.njit(cache=True, nogil=True)
+def _bases(points: Array, out: Array) -> None:
+    for k in range(len(points)):
+        basis(points[k], out[k])
+
+
 def integral_weights(u: float) -> Array:
     """Weights (5,) of stage values in the integral from 0 to u, in units of the step."""
     return np.asarray(u ** np.arange(1, STAGES + 1) @ ANTIDERIVATIVE)

@@ -137,7 +137,7 @@ def drive(kept: Kept, times: Array, watch: Watch, rules: Rules, clock: str = "t 
     try:
         while done < len(times) and ending is None:
             engine = kept.engine
-            over = watch.over_budget(float(np.clip(engine.t / times[-1], 0.0, 1.0)), clock.format(engine.t))
+            over = watch.over_budget(min(max(float(engine.t / times[-1]), 0.0), 1.0), clock.format(engine.t))
             ending = Ending(over) if over else None
             if over is Status.OUT_OF_SECONDS:
                 break

@@ -15,7 +15,7 @@ from ...arrays import Array, Indices, Signs
 from ...errors import FlowError
 from ...events import Events, Kind
 from ...problem import Problem
-from ..collocation import NODES, STAGES, WEIGHTS, basis_at, earliest, integral_weights
+from ..collocation import NODES, STAGES, WEIGHTS, bases_at, basis_at, earliest, integral_weights
 from ..deadline import look_at_clock
 from ..kinks.balance import Balance
 from ..kinks.crossings import all_crossings
@@ -174,7 +174,7 @@ class KinkEngine:
         if self._guess is None or h > FAR * self._guess[0]:
             return np.zeros((STAGES, *self.groups.carried.shape))
         length, stages = self._guess
-        ahead = np.array([basis_at(1.0 + c * h / length)[1:] for c in NODES])
+        ahead = bases_at(1.0 + NODES * h / length)[:, 1:]
         return np.asarray(np.einsum("sj,jek->sek", ahead, stages) - stages[-1])
 
     def _try(self, h: float, guess: Array) -> bool:
@@ -238,6 +238,8 @@ class KinkEngine:
 
     def _first_waking(self) -> tuple[float, Pending] | None:
         """When within the step neurons held at w = 0 can first leave it."""
+        if not self.asleep.size:
+            return None
         for sign in np.unique(np.sign(self.groups.theta[self.asleep, -1])):
 
             def wakes(u: float, sign: float = sign) -> bool:
@@ -299,7 +301,7 @@ class KinkEngine:
         """Stages of a step of another length, guessed by the polynomial of the step just made."""
         if length > FAR * self.h:
             return np.zeros_like(self.stages)
-        within = np.array([basis_at(c * length / self.h)[1:] for c in NODES])
+        within = bases_at(NODES * length / self.h)[:, 1:]
         return np.asarray(np.einsum("sj,jek->sek", within, self.stages))
 
     def _stand_still(self) -> None:
