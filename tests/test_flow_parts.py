@@ -6,7 +6,17 @@ from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
 import rectilinear as rl
-from rectilinear.flow.collocation import ALL_NODES, NODES, bases_at, basis_at, earliest, fall, first_root, integral_weights, value_at
+from rectilinear.flow.collocation import (
+    ALL_NODES,
+    NODES,
+    bases_at,
+    basis_at,
+    earliest,
+    fall,
+    first_root,
+    integral_weights,
+    value_at,
+)
 from rectilinear.flow.engines.early_phase_kernels import advance_free, move, next_kink
 from rectilinear.flow.engines.light_neuron_kernels import DONE, collocate_neuron, follow_free
 from rectilinear.flow.kinks.crossings import all_crossings, crossings
