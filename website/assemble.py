@@ -14,6 +14,7 @@ from pathlib import Path
 import ledger_pages
 import reference
 import theorem_pages
+from rectilinear import bibliography
 from rectilinear.explore.page import replay_page
 from rectilinear.explore.presets import presets
 
@@ -32,8 +33,9 @@ def assemble(measured: Path, target: Path) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, place)
     shutil.copytree(WEBSITE / "gallery", target / "examples")
-    for name in ("conf.py", "figures.py", "references.bib"):
+    for name in ("conf.py", "figures.py"):
         shutil.copy(WEBSITE / name, target)
+    (target / "references.bib").write_text("\n\n".join([*bibliography.PAPERS.values(), *bibliography.DATA.values()]) + "\n")
     ledger = ledger_pages.read(measured)
     studied = ledger_pages.read_studies(measured / "studies")
     for path, text in _made(ledger, studied):

@@ -9,6 +9,7 @@ from functools import cache
 import rectilinear as rl
 from ledger_pages import claim_section
 from rectilinear import conditions
+from rectilinear.bibliography import PAPERS
 from rectilinear.reproduce import Entry
 from rectilinear.theorems import THEOREMS, Theorem
 from rectilinear.theorems.theorem import any_time, finite_times, limit_only
@@ -28,7 +29,6 @@ CLAIMS: Mapping[str, Sequence[str]] = {  # the claims of the ledger that measure
     "fixed_layer": ("kou_orthogonal",),
     "low_rank_bias": ("kou_leaky_rank", "kou_relu_rank", "kou_margins"),
 }
-PAPERS = {"Zhang": "zhang2024", "Kou": "kou2023", "Phuong": "phuong2021"}  # the first word of a source, and its key
 WINDOWS = {
     any_time: "All times, t = ∞ included.",
     finite_times: "All finite times.",
@@ -52,7 +52,7 @@ def pages(ledger: Mapping[str, Entry]) -> Iterator[tuple[str, str]]:
 
 
 def page(theorem: Theorem, entries: Sequence[Entry]) -> str:
-    key = PAPERS[theorem.source.partition(",")[0].partition(" ")[0]]
+    key = _key(theorem)
     where = sys.modules[theorem.solve.__module__]
     parts = [
         f"# {prose(_sentence(theorem.title))}",
@@ -73,6 +73,12 @@ def page(theorem: Theorem, entries: Sequence[Entry]) -> str:
         f"```python\nrl.predict(problem, times, theorem={theorem.name!r})\n```",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _key(theorem: Theorem) -> str:
+    """The name of the theorem's paper in the bibliography."""
+    entry = next(entry for mark, entry in PAPERS.items() if mark in theorem.source)
+    return entry.partition("{")[2].partition(",")[0]
 
 
 def _hypothesis(theorem: Theorem, name: str) -> tuple[str, str, str]:
