@@ -8,7 +8,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 # The interpreters on which the wheel is tried: those of the supported versions that run here, or those you name.
 PYTHONS ?= $(foreach version,3.11 3.12 3.13 3.14,$(shell python$(version) -c 'import sys; print(sys.executable)' 2>/dev/null))
-.PHONY: reproduce reproduce-full lint test test-torch test-slow studies bench docs dist site lock clean
+.PHONY: reproduce reproduce-full lint test test-torch test-slow studies bench docs figures dist site lock clean
 
 reproduce: .venv/ready  ## the main job: the papers' claims and figures into out/report.html
 	$(BIN)/rectilinear reproduce --out out
@@ -39,6 +39,9 @@ studies: .venv/ready  ## what the papers on classification leave open, some twen
 
 bench: .venv-bench/ready  ## the benchmark tables, against peers in an environment of their own
 	$(BENCH)/python -m benchmarks
+
+figures: .venv/ready  ## draw the figures of docs/ again
+	$(BIN)/python docs/figures.py
 
 docs: .venv/ready  ## run every example of the README and the pages in docs/
 	$(BIN)/pytest README.md docs

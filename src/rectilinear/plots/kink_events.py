@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MARKS = {Kind.CROSS: ("|", 0), Kind.PIN: ("o", 1), Kind.RELEASE: ("x", 2), Kind.DEATH: ("v", 6), Kind.ORIGIN: ("D", 3)}
+WORDS = {Kind.PIN: "hold", Kind.DEATH: "silent for good", Kind.ORIGIN: "reaches w = 0"}  # where the name is not the word
 AT_LEAST = 1e-3  # where a logarithmic time axis begins, at the latest
 
 
@@ -50,9 +51,9 @@ def kink_events(run: Trajectory, *, ax: Axes | Sequence[Axes] | None = None) -> 
             heights = [row[int(h)] for h in events.neuron[these]]
             top.scatter(
                 np.maximum(events.time[these], AT_LEAST), heights, marker=marker, s=16, linewidths=0.9, color=style.colour(hue),
-                label=kind.name.lower(), zorder=2,
+                label=WORDS.get(kind, kind.name.lower()), zorder=2,
             )  # fmt: skip
-    top.plot([], [], color=style.colour(4), linewidth=2.5, label="sliding")
+    top.plot([], [], color=style.colour(4), linewidth=2.5, label="held: slides along its kink")
     top.set_ylabel("neuron (those that met a kink)")
     style.legend_beside(top)
     if run.group_counts is not None:

@@ -39,10 +39,15 @@ def long_time(run: LongTrajectory, *, ax: Sequence[Axes] | None = None) -> Figur
         )
     log10_times = run.log10_times[shown]
     figure, (left, right) = style.panels(7.5, 3.0, columns=2, ax=ax)
-    left.plot(log10_times, -run.log_loss[shown], "o-", markersize=3, color=style.colour(0))
-    left.set(xlabel=LOG_TIME, ylabel="ln(1 / loss)", xscale="log", yscale="symlog")
+    falls = -run.log_loss[shown]
+    left.plot(log10_times, np.where(falls > 0, falls, np.nan), "o-", markersize=3, color=style.colour(0))
+    left.set(xlabel=LOG_TIME, ylabel="ln(1 / loss)", xscale="log", yscale="log" if (falls > 0).any() else "linear")
+    left.margins(0.05)
     for label, colour in ((1.0, style.POSITIVE), (-1.0, style.NEGATIVE)):
         margins = run.normalised_margins[np.ix_(shown, run.problem.y == label)]
-        right.plot(log10_times, margins, linewidth=0.9, color=colour)
+        lines = right.plot(log10_times, margins, linewidth=0.9, color=colour)
+        if lines:
+            lines[0].set_label(f"y = {label:+g}")
     right.set(xlabel=LOG_TIME, ylabel="normalised margins", xscale="log")
+    style.legend_beside(right)
     return figure

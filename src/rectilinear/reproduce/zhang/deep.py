@@ -218,7 +218,7 @@ def _outcome(run: Trajectory) -> tuple[float, float, float]:
 SEARCH_CAPTION = (
     "A search for failures of the low-rank conjecture: networks of depth 3 to 5 on data sets of different shapes with even inputs "
     "and a linear target. Each dot is a run: the loss it ended with, and the share of its weights off the structure of Eq. 40. Runs "
-    "that fit (left) lie near the structure; those at loss 1/2 have learned one half only; the others were not done in time."
+    "that fit (left) lie near the structure; those at loss 1/2 have learned one half only; any others were not done in time."
 )
 
 
@@ -232,8 +232,11 @@ def _draw_search(table: Array, fitted: Mask, half: Mask) -> Figure:
         ax.plot(
             (shown + offsets)[chosen], table[chosen, 4], "o", color=style.colour(k), markersize=4.5, label=f"{depth} layers"
         )
-    ax.set(ylabel="share of weights off the structure", yscale="log", xlim=(-0.5, 2.5))
-    ax.set_xticks((0, 1, 2), ("fitted", "half the loss", "not done"))
+    kinds = ("fitted", "half the loss", "not done")[: int(shown.max(initial=0.0)) + 1]
+    ax.set(
+        xlabel="how the run ended", ylabel="share of weights off the structure", yscale="log", xlim=(-0.5, len(kinds) - 0.5)
+    )
+    ax.set_xticks(range(len(kinds)), kinds)
     style.legend_beside(ax)
     return figure
 

@@ -248,15 +248,20 @@ PLATEAU_CAPTION = (
 
 @style.paper
 def _draw_durations(deltas: Array, measured: Array, predicted: Array, slope: float) -> Figure:
-    figure, (inverse, scaled) = style.panels(7.4, 3.0, columns=2)
+    figure, (inverse, scaled) = style.panels(8.8, 3.0, columns=2)
     reach = np.array([0.0, deltas.max() * 1.05])
-    inverse.plot(reach, slope * reach, color="0.6", linewidth=1.2)
+    inverse.plot(reach, slope * reach, color="0.6", linewidth=1.2, label="fitted to δ ≤ 0.05")
+    inverse.legend(loc="lower right")
     for k in range(measured.shape[1]):
         inverse.plot(deltas, 1.0 / measured[:, k], color=style.colour(0), linestyle="", marker="o", markersize=4)
-        scaled.plot(deltas, deltas * measured[:, k], color=style.colour(0), linestyle="", marker="o", markersize=4)
-        scaled.plot(deltas, deltas * predicted[:, k], color="black", linestyle="", marker="x", markersize=5)
+        first = {"label": "simulated"}, {"label": "perturbation theory"}
+        dots, crosses = first if k == 0 else ({}, {})
+        scaled.plot(deltas, deltas * measured[:, k], color=style.colour(0), linestyle="", marker="o", markersize=4, **dots)
+        scaled.plot(deltas, deltas * predicted[:, k], color="black", linestyle="", marker="x", markersize=5, **crosses)
     inverse.set(xlabel="asymmetry δ", ylabel="1 / duration of the plateau", ylim=(0.0, None), xlim=reach)
-    scaled.set(xlabel="asymmetry δ", ylabel="δ · duration", xlim=reach, ylim=(0.0, None))
+    scaled.set(xlabel="asymmetry δ", ylabel="δ · duration", xlim=reach)
+    style.from_zero(scaled)
+    style.legend_beside(scaled)
     return figure
 
 
