@@ -255,7 +255,9 @@ def _draw_durations(deltas: Array, measured: Array, predicted: Array, slope: flo
     for k in range(measured.shape[1]):
         inverse.plot(deltas, 1.0 / measured[:, k], color=style.colour(0), linestyle="", marker="o", markersize=4)
         dots, crosses = ("simulated", "perturbation theory") if k == 0 else (None, None)  # one entry each
-        scaled.plot(deltas, deltas * measured[:, k], color=style.colour(0), linestyle="", marker="o", markersize=4, label=dots)
+        scaled.plot(
+            deltas, deltas * measured[:, k], color=style.colour(0), linestyle="", marker="o", markersize=4, label=dots
+        )
         scaled.plot(deltas, deltas * predicted[:, k], color="black", linestyle="", marker="x", markersize=5, label=crosses)
     inverse.set(xlabel="asymmetry δ", ylabel="1 / duration of the plateau", ylim=(0.0, None), xlim=reach)
     scaled.set(xlabel="asymmetry δ", ylabel="δ · duration", xlim=reach)
