@@ -7,6 +7,8 @@ from scipy.special import expi
 
 import rectilinear as rl
 from rectilinear.events import Kind
+from rectilinear.flow.kinks.geometry import Kinks
+from rectilinear.flow.kinks.origin import _trace, exit_from_origin
 
 
 def test_a_neuron_that_dies_under_weight_decay_stays_dead_and_decays():
@@ -299,3 +301,21 @@ def test_a_neuron_leaves_the_origin_as_descent_does_where_several_ways_lead_out(
     ways = 1.0 / flow.events.multiplier[flow.events.kind == Kind.ORIGIN]
     assert ways.min() == 1.0
     assert ways.max() >= 3.0
+
+
+def test_ways_out_of_the_origin_are_found_where_the_potential_is_highest():
+    """Against traces from every sample's own direction: there is a way out for the one where there is for the other."""
+    left = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        samples, inputs = int(rng.integers(2, 16)), int(rng.integers(1, 6))
+        x, network = rng.standard_normal((samples, inputs)), rl.Network(inputs, (2,), alpha=float(rng.choice([0.0, 0.2])))
+        kinks = Kinks(rl.Problem(rl.Dataset(x, np.ones(samples)), network, network.init(1.0, seed=0)))
+        pull = rng.standard_normal(samples)
+        pull *= np.where(pull > 0.0, rng.choice([0.05, 0.1, 0.3, 1.0]), 1.0)
+        own = np.sign(pull)[:, None] * x
+        ways = [_trace(kinks, direction, 1.0, pull) for direction in [own.sum(axis=0), *own]]
+        found = exit_from_origin(kinks, 1.0, pull, [])
+        assert (found is None) == all(way is None for way in ways)
+        left += found is not None
+    assert 5 < left < 40

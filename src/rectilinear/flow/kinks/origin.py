@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...arrays import Array, Signs
-from ..tolerances import AT_ORIGIN
+from ..tolerances import AT_ORIGIN, TINY
 from .contact import resolve
 from .geometry import Kinks
 
@@ -18,6 +18,8 @@ EXITS = 200  # kinks met by a neuron that leaves the origin
 STARTS = 24  # of descent along the way a neuron came
 MOST_DIRECTIONS = 40  # of samples, from which it starts too, to see which rays there are
 NEAR, STEPS = 20.0, 400  # in steps: how far it starts from w = 0, and how many it makes
+FIRST_ASCENT, LAST_ASCENT, ASCENTS = 0.5, 0.01, 60  # steps of ascent on the unit sphere
+SAME_MAXIMUM = 0.99  # cosine of directions that are near one maximum
 SAME_RAY = 0.9999  # cosine of directions that are one
 
 
@@ -25,14 +27,48 @@ def exit_from_origin(kinks: Kinks, sign_a: float, pull: Array, directions: list[
     """The pattern with which a neuron at w = 0 leaves; None if it is pushed back whichever way it starts.
 
     Near w = 0 the velocity sign_a g depends on the direction of w alone. It is traced from kink to kink, from each of
-    `directions` and then from each sample's own, until no kink lies ahead (it has left) or it is back at w = 0.
+    `directions` and then from where the potential is highest, until no kink lies ahead (it has left) or it is back at w = 0.
     """
-    own = np.sign(sign_a * pull)[:, None] * kinks.x
-    for direction in [*directions, own.sum(axis=0), *own]:
+    for direction in directions:
+        after = _trace(kinks, direction, sign_a, pull)
+        if after is not None:
+            return after
+    for direction in _highest(kinks, sign_a, pull):
         after = _trace(kinks, direction, sign_a, pull)
         if after is not None:
             return after
     return None
+
+
+def _highest(kinks: Kinks, sign_a: float, pull: Array) -> Array:
+    """Directions (few, inputs) near local maxima of the potential sign_a sum_i pull_i sigma(w.x_i) that may be positive, best first.
+
+    They are found by ascent on the sphere from the samples' own directions, in steps that shrink to LAST_ASCENT; what these leave is
+    no more than so much of the largest slope.
+    """
+    own = np.sign(sign_a * pull)[:, None] * kinks.x
+    tried = own[:: 1 + len(own) // MOST_DIRECTIONS]
+    starts = np.concatenate([own.sum(axis=0)[None], tried, -tried])
+    lengths = np.linalg.norm(starts, axis=1)
+    w = starts[lengths > 0.0] / lengths[lengths > 0.0, None]
+    best, highest = w, np.full(len(w), -np.inf)
+    for step in np.geomspace(FIRST_ASCENT, LAST_ASCENT, ASCENTS):
+        heights = w @ kinks.x.T
+        pushes = sign_a * (np.where(heights > 0.0, 1.0, kinks.alpha) * pull)
+        values = np.einsum("wi,wi->w", pushes, heights)
+        best = np.where((values > highest)[:, None], w, best)
+        highest = np.maximum(values, highest)
+        slopes = pushes @ kinks.x
+        sizes = np.linalg.norm(slopes, axis=1, keepdims=True)
+        w = w + step * slopes / np.maximum(sizes, TINY)
+        w = w / np.maximum(np.linalg.norm(w, axis=1, keepdims=True), TINY)
+    largest = float(np.abs(pull) @ np.linalg.norm(kinks.x, axis=1))
+    order = [k for k in np.argsort(-highest, kind="stable") if highest[k] > -LAST_ASCENT * largest]
+    kept: list[int] = []
+    for k in order:
+        if all(best[k] @ best[other] < SAME_MAXIMUM for other in kept):
+            kept.append(int(k))
+    return np.asarray(best[kept])
 
 
 def way_of_descent(kinks: Kinks, sign_a: float, pull: Array, coming: Array) -> tuple[Signs | None, int]:
