@@ -96,10 +96,11 @@ def _descents(kinks: Kinks, sign_a: float, pull: Array, coming: Array) -> Array:
     """Directions (starts, inputs) in which descents settle: STARTS of them come along `coming`, others from samples' directions."""
     golden = 0.5 * (np.sqrt(5.0) - 1.0)
     distances = NEAR + np.arange(STARTS) * golden % 1.0  # places within a step, evenly spread; and as much aside
-    aside = np.cos(np.multiply.outer(1.0 + np.arange(STARTS), 1.0 + np.arange(len(coming))))
-    size = float(np.linalg.norm(coming))
-    own = np.concatenate([kinks.normals, -kinks.normals])[:: 1 + 2 * len(kinks) // MOST_DIRECTIONS]
-    w = np.concatenate([-np.multiply.outer(distances, coming) + size * aside, NEAR * size * own])
+    units = kinks.x / np.maximum(np.linalg.norm(kinks.x, axis=1), TINY)[:, None]  # whatever the coordinates
+    aside = np.cos(np.multiply.outer(1.0 + np.arange(STARTS), 1.0 + np.arange(len(units)))) @ units
+    aside /= np.maximum(np.linalg.norm(aside, axis=1), TINY)[:, None]
+    size, own = float(np.linalg.norm(coming)), units[:: 1 + 2 * len(units) // MOST_DIRECTIONS]
+    w = np.concatenate([-np.multiply.outer(distances, coming) + size * aside, NEAR * size * own, -NEAR * size * own])
     mean = np.zeros_like(w)
     for step in range(STEPS):
         w = w + sign_a * ((np.where(w @ kinks.x.T > 0.0, 1.0, kinks.alpha) * pull) @ kinks.x)
