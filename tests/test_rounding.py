@@ -69,7 +69,7 @@ def test_the_sentence_says_how_far_off_it_is():
     )
     assert rl.conditions.odd_target(rl.Dataset([[1.0], [-1.0]], [1.0, -1.0 + 1.23456789e-8])).sentence == (
         "labels of mirror images must be opposite, but y = 1 at sample 0 meets y = -1 at sample 1 "
-        "(off by 1.2e-08, as float32 would leave it: state precision=2e-06 if that is what the data are)."
+        "(off by 1.2e-08, as float32 would leave it: state precision=2e-05 if that is what the data are)."
     )
     assert rl.conditions.odd_target(rl.Dataset([[1.0], [-1.0]], [1.0, -1.0 + 1.23456789e-8], precision=2e-6)).holds
 
@@ -113,3 +113,19 @@ def test_rounding_costs_a_simulation_neither_digits_nor_its_fast_path(name):
     runs = [rl.simulate(rl.Problem(d, net, net.init(1e-3, seed=0)), np.linspace(0, 3, 4)) for d in (exact, rounded)]
     assert runs[0].provenance["rtol"] == runs[1].provenance["rtol"] == 1e-9
     np.testing.assert_allclose(runs[0].loss, runs[1].loss, rtol=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_chains_of_single_precision_keep_the_symmetry_they_had(seed):
+    """Shifted, standardised and put through a cubic, all of it in float32: the precision of the data covers what that leaves."""
+    rng = np.random.default_rng(seed)
+    inputs, pairs = int(rng.integers(2, 30)), int(rng.integers(20, 400))
+    half = rng.standard_normal((pairs, inputs)).astype(np.float32)
+    x = np.concatenate([half, -half]) + np.float32(3)
+    x = (x - x.mean(axis=0)) / x.std(axis=0)
+    z = x @ rng.standard_normal(inputs).astype(np.float32)
+    y = z + z**3 / np.float32(10)
+    data = rl.Dataset(x, y - y.mean())
+    assert data.precision.name == "float32"
+    assert rl.conditions.even_inputs(data).holds
+    assert rl.conditions.odd_target(data).holds
