@@ -50,7 +50,8 @@ class DeepEngine(SmoothEngine):
                 break
             if not self.stepper.step(end + left if self._cut is None else self._cut):
                 return False
-            self.stepper.step_size, self._dense_ready = min(planned, AHEAD * self.stepper.h), False
+            self.stepper.step_size, self._dense = min(planned, AHEAD * self.stepper.h), None
+            self._end_objective = self.objective
             left = self.kinks.time_left(self.stepper.y_new[:-1])
             if abs(left) <= SAME_TIME_DEEP * self.stepper.h:
                 self._cut = self.stepper.t_old + self.stepper.h

@@ -33,15 +33,16 @@ class LayerKinks:
 
 
 def layer_kinks(problem: Problem) -> list[LayerKinks]:
-    """The kinks of every hidden layer."""
+    """The kinks of every hidden layer. A sample of zeros has none of its own: it is put with the first other one, at length 0."""
     lines = find_lines(problem.x)
-    lengths, directions = np.abs(lines.lengths), np.sign(lines.lengths)
+    lengths, seen = np.abs(lines.lengths), np.flatnonzero(lines.lengths)
+    directions = np.where(lengths > 0.0, np.sign(lines.lengths), np.sign(lines.lengths[seen[0]]))
     _, rays = np.unique(np.stack([lines.index, directions]), axis=1, return_inverse=True)
     found: list[LayerKinks] = []
     start = 0
     for depth, (width, _) in enumerate(problem.network.shapes[:-1]):
         places = lines.index if depth == 0 else rays.ravel()
-        _, first = np.unique(places, return_index=True)
+        first = seen[np.unique(places[seen], return_index=True)[1]]
         reference = first[places]
         found.append(
             LayerKinks(places, directions * directions[reference], lengths / lengths[reference], first, start, width)
