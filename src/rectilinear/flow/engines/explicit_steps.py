@@ -185,15 +185,24 @@ class SmoothEngine:
             return self.stepper.y
         if t == self.stepper.t_old + self.stepper.h:
             return self.stepper.y_new
+        return self._within(t)
+
+    def _within(self, t: float) -> Array:
+        """The state at a time within the step, to find events by."""
         return self._between(np.array([t]))[0]
 
     def _between(self, times: Array) -> Array:
+        return self._dense_output().at(times)
+
+    def _dense_output(self) -> DenseOutput:
         if self._dense is None:
             self._dense = self.stepper.dense()
-        return self._dense.at(times)
+        return self._dense
 
     def states(self, times: Array) -> tuple[Array, Array]:
-        y = self._at(float(times[0]))[None].copy() if len(times) == 1 else self._between(times)
+        t = float(times[0])
+        at_an_end = len(times) == 1 and (t == self.t or t == self.stepper.t_old + self.stepper.h)
+        y = self._at(t)[None].copy() if at_an_end else self._between(times)
         self._restore_balance(y, times)
         return y[:, :-1], y[:, -1]
 

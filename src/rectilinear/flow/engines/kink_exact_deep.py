@@ -58,6 +58,10 @@ class DeepEngine(SmoothEngine):
                 break
         return True
 
+    def _within(self, t: float) -> Array:
+        # landing needs one polynomial that ends where the step does, and gets exact by itself
+        return self._dense_output().interpolant.at(np.array([t]))[0]
+
     def _after_event(self, y: Array, t: float) -> Array:
         return self.kinks.apply(y[:-1], t, SAME_TIME_DEEP * self.stepper.h)
 
