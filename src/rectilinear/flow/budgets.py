@@ -11,6 +11,7 @@ from ..errors import InputError
 from ..progress import Wanted, compilation, reporter
 from ..trajectory import Status
 
+MOMENT = 0.4  # seconds that a first step may take, however small the budget
 REPORT_EVERY = 0.1  # seconds between two calls of the progress function
 
 
@@ -31,7 +32,7 @@ class Watch:
         """When the seconds are used up, as time.perf_counter() tells it, if nothing more is compiled."""
         if self.max_seconds is None:
             return float("inf")
-        return self.began + self.max_seconds + compilation().seconds - self.compiled
+        return self.began + max(self.max_seconds, MOMENT) + compilation().seconds - self.compiled
 
     def over_budget(self, fraction: float, note: str) -> Status | None:
         """Count a step; the reason to stop, if a budget is used up."""
@@ -44,7 +45,8 @@ class Watch:
         if self.progress is not None and now - self.reported > REPORT_EVERY:
             self.reported = now
             self.progress(fraction, note)
-        return Status.OUT_OF_SECONDS if self.out_of_seconds() else None
+        spent = now - self.began - (compilation().seconds - self.compiled)
+        return Status.OUT_OF_SECONDS if self.max_seconds is not None and spent > self.max_seconds else None
 
     def out_of_seconds(self) -> bool:
         """Whether the seconds are used up."""

@@ -139,8 +139,6 @@ def drive(kept: Kept, times: Array, watch: Watch, rules: Rules, clock: str = "t 
             engine = kept.engine
             over = watch.over_budget(min(max(float(engine.t / times[-1]), 0.0), 1.0), clock.format(engine.t))
             ending = Ending(over) if over else None
-            if over is Status.OUT_OF_SECONDS:
-                break
             with deadline(watch.out_of_seconds):
                 went = engine.attempt(times[-1], watch.deadline)
             if not went:
