@@ -1,4 +1,4 @@
-"""`python -m benchmarks [figure_1] [field] [ordinary] [kinks] [stalls] [deep] [diagnose] [explore] [sweeps]`: those named, or all."""
+"""`python -m benchmarks [NAME ...]`: those named, or all."""
 
 from __future__ import annotations
 
@@ -7,7 +7,19 @@ from pathlib import Path
 
 import click
 
-NAMES = ("figure_1", "field", "ordinary", "kinks", "stalls", "deep", "diagnose", "explore", "sweeps")
+NAMES = (
+    "figure_1",
+    "field",
+    "ordinary",
+    "kinks",
+    "stalls",
+    "deep",
+    "deep_ordinary",
+    "scale",
+    "diagnose",
+    "explore",
+    "sweeps",
+)
 
 
 @click.command()

@@ -12,18 +12,22 @@ import rectilinear as rl
 from rectilinear.plots.style import colour, legend_beside, panels, paper
 
 from . import ours
-from .attempts import Array, Attempt, best_in_turns, loss_error
-from .peers import diffrax_solvers
+from .attempts import Array, Attempt, best, best_in_turns, loss_error
+from .peers import diffrax_solvers, scipy_solvers, sundials
+from .peers.descent import jax_descent, torch_descent
 from .report import Report, short, whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-OUR_RTOLS = (1e-3, 1e-4, 1e-5, 1e-6)
-PEER_RTOLS = (1e-2, 1e-3, 1e-4, 1e-5)
+OUR_RTOLS = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5, 1e-6)
+PEER_RTOLS = (3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5)
+SLOW_RTOLS = (1e-3, 1e-4)  # for those that call a gradient from Python
 TRUTH_RTOL = 1e-8
-EQUAL_ERRORS = (1e-3, 1e-4, 1e-6)  # of the loss, at which seconds are compared
-CAP = 30.0
+EQUAL_ERRORS = (1e-3, 1e-4, 1e-5, 1e-6)  # of the loss, at which seconds are compared
+DESCENT_STEPS = (2_000, 20_000)
+TIMED_STEPS = 200  # of torch
+CAP = 10.0
 
 
 def teacher(samples: int = 1000, inputs: int = 20, stretch: float = 1.0) -> tuple[Array, Array]:
@@ -92,26 +96,51 @@ def run(folder: Path) -> dict[str, Any]:
     results: dict[str, Any] = {}
     for name in PROBLEMS:
         problem, times = problem_of(name)
-        truth = ours.solve(problem, times, TRUTH_RTOL, 10 * CAP)
-        runs = [(ours.solve, rtol) for rtol in OUR_RTOLS]
-        runs += [(solve, rtol) for solve in (diffrax_solvers.tsit5, diffrax_solvers.dopri8) for rtol in PEER_RTOLS]
-        attempts = best_in_turns([partial(solve, problem, times, rtol, CAP) for solve, rtol in runs])
-        rows = [
-            {
-                "solver": a.solver,
-                "rtol": a.rtol,
-                "seconds": a.seconds,
-                "gradients": a.gradients,
-                "finished": a.finished,
-                "loss_error": loss_error(problem, a, truth),
-                "weight_error": largest_weight_error(a, truth),
-            }
-            for a in attempts
-        ]
-        _show(report, name, rows)
-        results[name] = rows
+        results[name] = measured(problem, times) + descents(problem, times)
+        show(report, name, results[name])
     report.save(results, work_precision_figure(results))
     return results
+
+
+def measured(
+    problem: rl.Problem, times: Array, our_rtols: tuple[float, ...] = OUR_RTOLS, truth_rtol: float = TRUTH_RTOL
+) -> list[dict[str, Any]]:
+    """Ours and diffrax in turns, the others once; a row per solver and tolerance."""
+    truth = ours.solve(problem, times, truth_rtol, 30 * CAP)
+    solvers = (diffrax_solvers.tsit5, diffrax_solvers.dopri5, diffrax_solvers.dopri8)
+    runs = [(ours.solve, rtol) for rtol in our_rtols] + [(solve, rtol) for solve in solvers for rtol in PEER_RTOLS]
+    attempts = best_in_turns([partial(solve, problem, times, rtol, CAP) for solve, rtol in runs])
+    if problem.network.layers == 2:
+        slow = (scipy_solvers.dop853, scipy_solvers.lsoda, sundials.cvode)
+        attempts += [best(partial(solve, problem, times, rtol, CAP)) for solve in slow for rtol in SLOW_RTOLS]
+    return [
+        {
+            "solver": a.solver,
+            "rtol": a.rtol,
+            "seconds": a.seconds,
+            "gradients": a.gradients,
+            "finished": a.finished,
+            "loss_error": loss_error(problem, a, truth),
+            "weight_error": largest_weight_error(a, truth),
+        }
+        for a in attempts
+    ]
+
+
+def descents(problem: rl.Problem, times: Array) -> list[dict[str, Any]]:
+    """Gradient descent by a JAX scan and by torch, its errors at the last time only."""
+    end = times[[0, -1]]
+    truth = ours.solve(problem, end, TRUTH_RTOL, 30 * CAP)
+    rows = []
+    for steps in DESCENT_STEPS:
+        state, seconds = jax_descent(problem, float(times[-1]) / steps, steps)
+        _, torch_seconds = torch_descent(problem, float(times[-1]) / steps, TIMED_STEPS)
+        reached = Attempt("descent", 0.0, end, np.stack([truth.states[0], state]), float(times[-1]), 0.0, steps)
+        errors = {"loss_error": loss_error(problem, reached, truth), "weight_error": largest_weight_error(reached, truth)}
+        for solver, each in (("JAX descent", seconds), ("torch descent", torch_seconds)):
+            row = {"solver": solver, "rtol": None, "seconds": each * steps, "gradients": steps, "finished": True}
+            rows.append({**row, **errors})
+    return rows
 
 
 def seconds_for(rows: list[dict[str, Any]], error: float) -> float | None:
@@ -119,7 +148,7 @@ def seconds_for(rows: list[dict[str, Any]], error: float) -> float | None:
     return min((row["seconds"] for row in rows if row["finished"] and row["loss_error"] <= error), default=None)
 
 
-def _show(report: Report, name: str, rows: list[dict[str, Any]]) -> None:
+def show(report: Report, name: str, rows: list[dict[str, Any]]) -> None:
     report.table(
         f"{name}, 51 saved times",
         ["solver", "rtol", "seconds", "gradients", "loss error", "weight error"],
@@ -136,11 +165,16 @@ def _show(report: Report, name: str, rows: list[dict[str, Any]]) -> None:
         ],
     )
     us = [row for row in rows if row["solver"] == ours.NAME]
-    peers = [row for row in rows if row["solver"] != ours.NAME]
+    peers = [row for row in rows if row["solver"] != ours.NAME and row["rtol"] is not None]
     for error in EQUAL_ERRORS:
         mine, theirs = seconds_for(us, error), seconds_for(peers, error)
         ratio = f"{theirs / mine:.2f} times ours" if mine and theirs else "nobody else" if mine else "not reached"
         report.note(f"loss error {error:g}: ours {short(mine)} s, best peer {short(theirs)} s ({ratio})")
+    for row in rows:
+        if row["rtol"] is None and (mine := seconds_for(us, row["loss_error"])):
+            report.note(
+                f"{row['solver']}, {row['gradients']:,} steps: {row['seconds'] / mine:.0f} times ours at its own error"
+            )
 
 
 @paper
@@ -149,7 +183,11 @@ def work_precision_figure(results: dict[str, list[dict[str, Any]]]) -> Figure:
     figure, axes = panels(11.0, 3.0 * -(-len(results) // 4), rows=-(-len(results) // 4), columns=4)
     for ax, (name, rows) in zip(axes, results.items(), strict=False):
         for k, solver in enumerate(dict.fromkeys(row["solver"] for row in rows)):
-            curve = [(row["seconds"], row["weight_error"]) for row in rows if row["solver"] == solver and row["finished"]]
+            curve = [
+                (row["seconds"], row["weight_error"])
+                for row in rows
+                if row["solver"] == solver and row["finished"] and row["rtol"]
+            ]
             if curve:
                 ax.plot(*zip(*curve, strict=True), "o-", color=colour(k), label=solver)
         ax.set(xscale="log", yscale="log", xlabel="seconds", ylabel="error of weights", title=name)

@@ -12,7 +12,7 @@ import torch
 import rectilinear as rl
 
 from ..attempts import REPEATS, Array
-from .jax_field import make_loss, start_of
+from .jax_field import Layers, make_loss, start_of
 
 
 def torch_descent(
@@ -35,13 +35,15 @@ def torch_descent(
 
 
 def torch_loss(problem: rl.Problem, dtype: torch.dtype) -> tuple[list[torch.Tensor], Callable[[], torch.Tensor]]:
-    """Trainable starting weights, and the square loss of the ReLU network with them."""
+    """Trainable starting weights, and the loss of the ReLU network with them."""
     x, y = torch.tensor(problem.x, dtype=dtype), torch.tensor(problem.y, dtype=dtype)
     first, second = (torch.tensor(layer, dtype=dtype, requires_grad=True) for layer in problem.weights)
 
     def loss() -> torch.Tensor:
         f = torch.relu(x @ first.T) @ second[0]
-        return 0.5 * torch.mean((y - f) ** 2)
+        return (
+            0.5 * torch.mean((y - f) ** 2) if problem.loss.name == "square" else torch.nn.functional.softplus(-y * f).mean()
+        )
 
     return [first, second], loss
 
@@ -50,7 +52,7 @@ def jax_descent(problem: rl.Problem, learning_rate: float, steps: int) -> tuple[
     """Flat weights after `steps` steps of a compiled lax.scan, and the seconds of a step."""
     slope = jax.grad(make_loss(problem))
 
-    def step(weights: tuple[jax.Array, jax.Array], _: None) -> tuple[tuple[jax.Array, jax.Array], None]:
+    def step(weights: Layers, _: None) -> tuple[Layers, None]:
         return jax.tree.map(lambda layer, change: layer - learning_rate * change, weights, slope(weights)), None
 
     start = start_of(problem)

@@ -1,4 +1,4 @@
-"""diffrax: Tsit5, Dopri8 and Kvaerno5, compiled before they are timed."""
+"""diffrax: Tsit5, Dopri5, Dopri8 and Kvaerno5, compiled before they are timed."""
 
 from __future__ import annotations
 
@@ -67,5 +67,6 @@ def _gradients(solver: diffrax.AbstractSolver, steps: int) -> int | None:
 
 
 tsit5: Solve = partial(solve, diffrax.Tsit5)
+dopri5: Solve = partial(solve, diffrax.Dopri5)
 dopri8: Solve = partial(solve, diffrax.Dopri8)
 kvaerno5: Solve = partial(solve, diffrax.Kvaerno5)
