@@ -9,6 +9,7 @@ from ...arrays import Array
 from ...network import Weights
 from ...problem import Problem
 from ..state import unflatten
+from ..threads import in_shares
 from .sample_losses import pulls
 from .weight_decay import add_decay
 
@@ -16,7 +17,7 @@ DEEP_BLOCK = 512  # samples a pass of the deep field
 
 
 class DeepField:
-    """-grad L for any depth: matrix products by BLAS, elementwise work in fused passes, samples in blocks."""
+    """-grad L for any depth: matrix products by BLAS, elementwise work in fused passes, samples in blocks that threads share."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -26,13 +27,17 @@ class DeepField:
     def velocity(self, theta: Array, out: Array) -> float:
         problem, network = self.problem, self.problem.network
         weights, speeds = unflatten(theta, self.shapes), unflatten(out, self.shapes)
-        out[:] = 0.0
         samples = problem.data.samples
-        total = sum(
-            self._add_block(weights, speeds, slice(start, min(start + DEEP_BLOCK, samples)))
-            for start in range(0, samples, DEEP_BLOCK)
-        )
-        out /= samples
+
+        def share(begin: int, end: int) -> tuple[Array, float]:
+            summed = np.zeros(self.size)
+            layers = unflatten(summed, self.shapes)
+            blocks = (slice(first, min(first + DEEP_BLOCK, end)) for first in range(begin, end, DEEP_BLOCK))
+            return summed, sum(self._add_block(weights, layers, block) for block in blocks)
+
+        parts = in_shares(share, samples, 3.0 * samples * self.size)
+        np.divide(sum(summed for summed, _ in parts), samples, out=out)
+        total = sum(part for _, part in parts)
         for speed, moves in zip(speeds, network.trainable_layers, strict=True):
             if not moves:
                 speed[:] = 0.0
