@@ -140,7 +140,7 @@ def drive(kept: Kept, times: Array, watch: Watch, rules: Rules, clock: str = "t 
             over = watch.over_budget(min(max(float(engine.t / times[-1]), 0.0), 1.0), clock.format(engine.t))
             ending = Ending(over) if over else None
             with deadline(watch.out_of_seconds):
-                went = engine.attempt(times[-1], watch.deadline)
+                went = engine.attempt(times[-1])
             if not went:
                 if engine.chattering:
                     ending = Ending(Status.CHATTERING)
@@ -159,8 +159,6 @@ def drive(kept: Kept, times: Array, watch: Watch, rules: Rules, clock: str = "t 
             following = engine.successor()
             if following is not None:
                 kept.engines.append(following)
-    except OutOfTime:
-        ending = Ending(Status.OUT_OF_SECONDS)
     except KeyboardInterrupt:
         ending = Ending(Status.INTERRUPTED)
     except FlowError as error:

@@ -76,7 +76,7 @@ class EarlyPhase:
         """The bound |f(x)| <= |x| sum_h |a_h| |w_h| for the longest sample."""
         return float(self.reach.max() * (np.abs(theta[:, -1]) @ np.linalg.norm(theta[:, :-1], axis=1)))
 
-    def attempt(self, t_end: float, deadline: float = np.inf) -> bool:
+    def attempt(self, t_end: float) -> bool:
         """Go as far as the outputs stay negligible; a step that goes too far is halved a few times, and then is the last.
 
         Moves are exact, whatever their length: where outputs hardly grow, steps do.

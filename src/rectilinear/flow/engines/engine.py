@@ -8,7 +8,6 @@ import numpy as np
 
 from ...arrays import Array
 from ...events import Events
-from ..deadline import OutOfTime as OutOfTime
 
 
 class Engine(Protocol):
@@ -30,11 +29,8 @@ class Engine(Protocol):
         """Whether steps have become too small to get anywhere."""
         ...
 
-    def attempt(self, t_end: float, deadline: float = np.inf) -> bool:
-        """Try a step that does not pass `t_end`; False if it must be tried again.
-
-        Steps that may take seconds raise `OutOfTime` when time.perf_counter() passes `deadline`.
-        """
+    def attempt(self, t_end: float) -> bool:
+        """Try a step that does not pass `t_end`; False if it must be tried again."""
         ...
 
     @property

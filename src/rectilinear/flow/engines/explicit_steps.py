@@ -119,7 +119,7 @@ class SmoothEngine:
         """Whether steps have become too small to get anywhere."""
         return self.stepper.step_size < STALLED * self._floor()
 
-    def attempt(self, t_end: float, deadline: float = np.inf) -> bool:
+    def attempt(self, t_end: float) -> bool:
         self.steps += 1
         self._cut = None
         self._dense = None

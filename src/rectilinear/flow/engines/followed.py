@@ -15,7 +15,6 @@ The error of a step is what projected pulls miss at its end, delta r = r(W) - (p
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,6 +27,7 @@ from ...errors import FlowError
 from ...events import Events, Kind
 from ...problem import Problem
 from ..collocation import earliest
+from ..deadline import look_at_clock
 from ..field.sample_lines import SampleLines
 from ..kinks.decisions import Decisions
 from ..kinks.single_neuron import EVENT_FIELDS, KnownStep, free_drives
@@ -38,7 +38,6 @@ from ..steppers.mixing import Mixing
 from ..steppers.stiff_directions import StiffDirections
 from ..threads import in_shares
 from . import neuron_path
-from .engine import OutOfTime
 from .neuron_path import AT_ORIGIN, End, Rules, follow_neurons
 
 NEURONS_PER_CALL = 4
@@ -123,8 +122,8 @@ class FollowedNeurons:
     def step_end(self) -> float:
         return self.t if self.step is None else self.t + self.step.h
 
-    def attempt(self, t_end: float, deadline: float = np.inf) -> bool:
-        self.deadline = deadline
+    def attempt(self, t_end: float) -> bool:
+        self.stopped = False
         h = min(self.h, t_end - self.t)
         if self.t + 1.2 * h >= t_end:
             h = t_end - self.t
@@ -312,8 +311,9 @@ class FollowedNeurons:
         def share(begin: int, stop: int) -> tuple[bool, int]:
             pieces, room = 0, self._event_room(2 * len(lines) + 4096)
             for neurons in calls[begin:stop]:
-                if time.perf_counter() > self.deadline:
-                    raise OutOfTime
+                look_at_clock()
+                if self.stopped:
+                    return False, pieces
                 ends = np.zeros(len(neurons), dtype=np.intp)
                 while True:
                     status, count = follow_neurons(neurons, start, monomials, step, rules, gauss_rules(), end, room, ends)
@@ -330,7 +330,7 @@ class FollowedNeurons:
         try:
             results = in_shares(share, len(calls), 1e3 * len(chosen) * len(lines))
         except BaseException:
-            self.deadline = -np.inf  # other threads stop too
+            self.stopped = True  # other threads stop too
             raise
         self.counts["pieces"] += sum(pieces for _, pieces in results)
         return all(arrived for arrived, _ in results)

@@ -116,7 +116,7 @@ class KinkEngine:
 
     # ------------------------------------------------------------------ steps
 
-    def attempt(self, t_end: float, deadline: float = np.inf) -> bool:
+    def attempt(self, t_end: float) -> bool:
         self.pending: Pending | None = None
         self.left = t_end - self.now
         carried = self.groups.carried

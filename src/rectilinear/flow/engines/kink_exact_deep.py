@@ -37,7 +37,7 @@ class DeepEngine(SmoothEngine):
     def chattering(self) -> bool:
         return self.stepper.step_size < SMALLEST_STEP * self.t
 
-    def attempt(self, t_end: float, deadline: float = np.inf) -> bool:
+    def attempt(self, t_end: float) -> bool:
         """Try a step; if it meets an event, land on it, as within a step weights are less exact than at its ends."""
         if not super().attempt(t_end):
             return False

@@ -141,7 +141,7 @@ class LongEngine(KinkEngine):
     def step_end(self) -> float:
         return self._log_t_at(1.0) / LN10 if self._rests_until is None else self._rests_until
 
-    def attempt(self, t_end: float, deadline: float = np.inf) -> bool:
+    def attempt(self, t_end: float) -> bool:
         """Try a step, of any length; where nothing moves any more, rest until log10 t = `t_end`."""
         self._rests_until = t_end if self.at_rest() else None
         return self.resting or super().attempt(LONGEST)

@@ -101,7 +101,7 @@ class ImpulseEngine:
     def chattering(self) -> bool:
         return self.step_size < SMALLEST_STEP * self.t
 
-    def attempt(self, t_end: float, deadline: float = np.inf) -> bool:
+    def attempt(self, t_end: float) -> bool:
         self.counts["steps"] += 1
         h = min(self.step_size, t_end - self.t)
         if self.t + 2 * h > t_end > self.t + h:

@@ -33,7 +33,9 @@ from ..kinks.single_neuron import (
     NO_EVENT,
     RELEASE,
     TURNS,
+    UNTOLD,
     KnownStep,
+    add_companions,
     angle_turned,
     awake,
     find_shares,
@@ -61,6 +63,7 @@ NO_SPEED = 1e-12  # drive along a normal, over the largest possible drive, that 
 WANTED = 2.0  # times the usual distance of events, that a piece may reach
 WIDEST = 0.7  # angle that a piece may turn
 LEFT = 1e-6  # |w| over the neuron's size that it must reach between two passages of the origin to have left it
+AHEAD = 1e-6  # shares of a step by which one looks ahead where several holds end at once
 LOOK_AHEAD = 4.0  # pieces for which the list of near kinks is made
 
 
@@ -194,7 +197,7 @@ def follow_neurons(
     polynomials, sizes = np.zeros((3, max(rules.order, degree) + 1)), np.zeros((3, rules.order + 1))
     drive, moving, moments = np.zeros((degree + 1, inputs)), np.zeros((degree + 1, inputs)), np.zeros((degree + 1, inputs))
     due, near, point = np.zeros(lines), np.zeros(lines + 1, np.intp), np.zeros(inputs)
-    held, basis = np.zeros(inputs + 2, np.intp), np.zeros((inputs + 2, inputs))
+    held, basis = np.zeros(inputs + lines + 2, np.intp), np.zeros((inputs + 2, inputs))
     gram, shares = np.zeros((inputs + 2, inputs + 2)), np.zeros((inputs + 2, degree + 1))
     room = events.shape[0] - 2 * lines - 8
     event, pieces = 0, 0
@@ -292,7 +295,7 @@ def follow_neurons(
                 event = pass_origin(step, w, drive, moments, signs, polynomials, events, moving[0], far, tau, event)
                 if not asleep and holding > 0:
                     holding, event = settle(
-                        step, drive, moments, signs, held, polynomials, events, holding, lean, -1, 0, tau, event
+                        step, drive, moments, signs, held, polynomials, events, holding, lean, -1, 0, tau, 0.0, rounding, event
                     )
                     holding = span_of_held(held, holding, step.normals, basis)
                 turned, limit = 0.0, -1.0
@@ -309,6 +312,19 @@ def follow_neurons(
                 if not rules.leaky and not awake(signs, step.sided):
                     event += note(events[event], tau, -1, DEATH, 0.0, 0.0, np.nan, 0.0)
                     asleep = True
+            elif kind != TURNS and add_companions(step.normals, w, signs, held, holding, basis, ON_KINK * size) > holding:
+                together = add_companions(step.normals, w, signs, held, holding, basis, ON_KINK * size)
+                for m in range(together):
+                    due[held[m]] = turned
+                for m in range(holding, together):
+                    side, line = signs[held[m]], held[m]
+                    jump_from(step.jumps, line, tau, polynomials[0])
+                    turn_to(drive, moments, signs, polynomials[0], step.normals, line, 0, events[event])
+                    event += note(events[event], tau, line, UNTOLD, 0.0, 0.0, np.nan, -side)
+                holding, event = settle(
+                    step, drive, moments, signs, held, polynomials, events, together, lean, -1, 0, tau, AHEAD, rounding, event
+                )
+                limit = -1.0
             else:
                 # a hold that turns ends all: what attracted now repels, and the neuron leaves to the side that pushes more
                 for m in range(holding if kind == TURNS else 1):

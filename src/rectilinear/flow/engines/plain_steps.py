@@ -6,13 +6,13 @@ neurons chatter across their kinks within the tolerance, and where one leaves is
 
 from __future__ import annotations
 
-import time
 from typing import Protocol
 
 import numpy as np
 
 from ...arrays import Array
 from ...problem import Problem
+from ..deadline import look_at_clock
 from ..field import Motion
 from ..field.two_layer import TwoLayerField
 from ..field.two_layer_kernels import INPUT_TILE, NEURON_TILE, square_length
@@ -20,7 +20,6 @@ from ..state import flatten, unflatten
 from ..steppers import tsitouras
 from ..steppers.step_size import StepControl, up_to
 from ..threads import in_shares, shares
-from .engine import OutOfTime
 from .plain_step_kernels import Rows, all_stages, drive_share, relative_error, stage, velocity
 
 CONTROL = StepControl(order=5, grow=10.0)
@@ -142,13 +141,12 @@ class PlainSteps:
     def step_end(self) -> float:
         return self.t + self.h
 
-    def attempt(self, t_end: float, deadline: float = np.inf) -> bool:
+    def attempt(self, t_end: float) -> bool:
         h, self.h = up_to(self.step_size, self.t, t_end), 0.0
         with np.errstate(over="ignore", invalid="ignore"):  # a stage too far out: the step will be refused
             loss = self.field.quick_stages(self.y, self.slopes, self.squares, h, self.new)
             for s in range(1, tsitouras.STAGES if loss is None else 1):
-                if time.perf_counter() > deadline:
-                    raise OutOfTime
+                look_at_clock()
                 stage(self.y, self.slopes, tsitouras.TABLE[s, :s], h, self.new)
                 self.squares[s], loss = self.field.slope(self.new, self.slopes[s])
             self.step_error = h * self.field.relative(self.y, self.new, self.slopes, tsitouras.ERROR)

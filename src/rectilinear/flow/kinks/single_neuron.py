@@ -13,7 +13,7 @@ import numpy as np
 
 from ...arrays import Array, Indices, Mask, Signs
 from ..fast_math import FAST
-from ..polynomials import add_row, first_fall, inner, shift
+from ..polynomials import add_row, first_fall, inner, shift, value
 
 CROSS, HOLD, RELEASE, DEATH, ORIGIN, UNTOLD = 0, 1, 2, 3, 4, 5  # as events.Kind; the last is no event, but changes a side
 NO_EVENT, MEETS_KINK, LEAVES_BELOW, LEAVES_ABOVE, TURNS = 0, 1, 2, 3, 4
@@ -220,34 +220,97 @@ def solve_box(gram: Array, q: Array, bounds: Array, mu: Array) -> None:
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
+def to_vertex(gram: Array, bounds: Array, mu: Array) -> None:
+    """Move mu, without changing the push sum_l mu_l n_l, until the normals of kinks strictly between their bounds are independent."""
+    count = mu.shape[0]
+    factor, c, kept = np.zeros((count, count)), np.zeros(count), np.zeros(count, np.intp)
+    moved = True
+    while moved:
+        moved, number = False, 0
+        for m in range(count):
+            if not (bounds[m] > 0.0 and ON_BOUND < mu[m] / bounds[m] < 1.0 - ON_BOUND):
+                continue
+            left = gram[m, m]
+            for j in range(number):
+                total = gram[m, kept[j]]
+                for k in range(j):
+                    total -= factor[number, k] * factor[j, k]
+                factor[number, j] = total / factor[j, j]
+                left -= factor[number, j] * factor[number, j]
+            if left > DEPENDENT:
+                factor[number, number] = np.sqrt(left)
+                kept[number] = m
+                number += 1
+                continue
+            for j in range(number - 1, -1, -1):  # n_m = sum_j c_j n_j
+                c[j] = factor[number, j]
+                for k in range(j + 1, number):
+                    c[j] -= factor[k, j] * c[k]
+                c[j] /= factor[j, j]
+            nearest, who = bounds[m] - mu[m], m
+            for j in range(number):
+                room = mu[kept[j]] if c[j] > 0.0 else bounds[kept[j]] - mu[kept[j]]
+                if abs(c[j]) * nearest > room:
+                    nearest, who = room / abs(c[j]), kept[j]
+            mu[m] += nearest
+            for j in range(number):
+                mu[kept[j]] -= nearest * c[j]
+            mu[who] = bounds[who] if mu[who] > 0.5 * bounds[who] else 0.0
+            moved = True
+            break
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+def add_companions(normals: Array, w: Array, signs: Signs, held: Indices, count: int, basis: Array, on_kink: float) -> int:
+    """Append to the held kinks the free ones that lie on w as well because their normals depend on the held ones'; how many then."""
+    total = count
+    for line in range(signs.shape[0]):
+        if signs[line] != 0 and abs(inner(normals, line, w, 0)) <= on_kink:
+            left = 1.0
+            for m in range(count):
+                part = inner(normals, line, basis, m)
+                left -= part * part
+            if left <= DEPENDENT:
+                held[total] = line
+                total += 1
+    return total
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def settle(
     step: KnownStep, drive: Array, moments: Array, signs: Signs, held: Indices, polynomials: Array, events: Array,
-    count: int, lean: float, arrived: int, came_from: int, tau: float, event: int,
+    count: int, lean: float, arrived: int, came_from: int, tau: float, ahead: float, slow: float, event: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Settle `count` held kinks together (one may have `arrived` just now); how many stay held, and the number of events.
 
     With the kinks counted below, v_l the velocities along their normals for a unit outgoing weight (of sign `lean`) and
     b_l = -lean q_l, velocities are v - Gram mu with 0 <= mu_l <= b_l: mu_l = 0 below, b_l above, v_l = 0 in between.
+    Where all of them end at once, velocities are zero: what they are `ahead` of tau then decides.
     """
     normals, degree = step.normals, step.jumps.shape[1] - 1
     gram, speeds, bounds, mu = np.empty((count, count)), np.empty(count), np.empty(count), np.empty(count)
     for m in range(count):
         jump_from(step.jumps, held[m], tau, polynomials[0])
-        bounds[m] = -lean * polynomials[0, 0]
+        bounds[m] = -lean * value(polynomials[0], 0, degree, ahead)
         for j in range(count):
             gram[m, j] = inner(normals, held[m], normals, held[j])
     for m in range(count):
-        speeds[m] = lean * inner(normals, held[m], drive, 0)
+        speeds[m], power = 0.0, lean
+        for i in range(degree + 1):
+            speeds[m] += power * inner(normals, held[m], drive, i)
+            power *= ahead
         for j in range(count):
             speeds[m] += 0.5 * gram[m, j] * bounds[j]
     solve_box(gram, speeds, bounds, mu)
+    to_vertex(gram, bounds, mu)
     kept = 0
     for m in range(count):
         line, after = held[m], speeds[m]
         for j in range(count):
             after -= gram[m, j] * mu[j]
         share = mu[m] / bounds[m] if bounds[m] > 0.0 else np.nan
-        if bounds[m] > 0.0 and ON_BOUND < share < 1.0 - ON_BOUND:
+        margin = ON_BOUND * bounds[m] + slow
+        if bounds[m] > 0.0 and margin < mu[m] < bounds[m] - margin:
             held[kept] = line
             kept += 1
             if line == arrived:
@@ -289,14 +352,14 @@ def meet(
         event += note(events[event], tau, line, CROSS, below, above, np.nan, -2.0 * came_from)
         if count == 0:
             return 0, event
-        return settle(step, drive, moments, signs, held, polynomials, events, count, lean, -1, 0, tau, event)
+        return settle(step, drive, moments, signs, held, polynomials, events, count, lean, -1, 0, tau, 0.0, slow, event)
     turn_to(drive, moments, signs, jump, step.normals, line, 0, events[event])
     held[count] = line
     if count == 0:
         share = min(max(-below / push, 0.0), 1.0)
         event += note(events[event], tau, line, HOLD, below, below + push, share, -came_from)
         return 1, event
-    return settle(step, drive, moments, signs, held, polynomials, events, count + 1, lean, line, came_from, tau, event)
+    return settle(step, drive, moments, signs, held, polynomials, events, count + 1, lean, line, came_from, tau, 0.0, slow, event)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
