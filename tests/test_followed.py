@@ -269,3 +269,28 @@ def test_a_budget_of_seconds_ends_a_run_within_its_step(method, samples):
     run = rl.simulate(problem, [0.0, 5.0], method=method, rtol=1e-2, max_seconds=1e-9)
     assert run.status is rl.Status.OUT_OF_SECONDS
     assert run.times.tolist() == [0.0]
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_kinks_whose_normals_depend_on_each_other_are_settled_together(seed):
+    """Inputs of zeros and ones lie on few lines with dependent normals, so that more kinks meet in a point than it has dimensions."""
+    rng = np.random.default_rng(seed)
+    x = np.where(rng.random((120, 3)) < 0.5, 0.0, 1.0)
+    x = x[x.any(axis=1)]
+    problem = ordinary(seed=seed, x=x, width=30, scale=0.3, loss="logistic")
+    runs = [rl.simulate(problem, np.linspace(0.0, 40.0, 9), method="follow", rtol=rtol) for rtol in (1e-4, 1e-6)]
+    exact = rl.simulate(problem, np.linspace(0.0, 40.0, 9), method="kinks", rtol=1e-8)
+    for run, rtol in zip(runs, (1e-4, 1e-6), strict=True):
+        assert run.status is rl.Status.FINISHED
+        assert apart(run, exact) < WITHIN * rtol
+
+
+def test_multipliers_move_to_a_vertex_without_changing_the_push():
+    normals = np.array([[1.0, 0.0], [0.0, 1.0], [np.sqrt(0.5), np.sqrt(0.5)]])
+    bounds, mu = np.array([1.0, 2.0, 1.5]), np.array([0.4, 0.7, 0.9])
+    push = mu @ normals
+    single_neuron.to_vertex(normals @ normals.T, bounds, mu)
+    np.testing.assert_allclose(mu @ normals, push, atol=1e-12)
+    assert ((mu > 1e-9) & (mu < bounds - 1e-9)).sum() <= 2
+    assert (mu >= 0.0).all()
+    assert (mu <= bounds).all()

@@ -29,11 +29,11 @@ from ..fast_math import FAST
 from ..kinks.single_neuron import (
     DEATH,
     LEAVES_ABOVE,
+    LEAVES_BELOW,
     MEETS_KINK,
     NO_EVENT,
     RELEASE,
     TURNS,
-    UNTOLD,
     KnownStep,
     add_companions,
     angle_turned,
@@ -41,6 +41,7 @@ from ..kinks.single_neuron import (
     find_shares,
     first_meeting,
     first_release,
+    hold_silently,
     jump_from,
     list_near,
     meet,
@@ -287,6 +288,9 @@ def follow_neurons(
                 recentre(drive, until)
                 tau += until
             lean = 1.0 if a[0] > 0.0 or (a[0] == 0.0 and a[1] >= 0.0) else -1.0
+            together = holding
+            if kind in (LEAVES_ABOVE, LEAVES_BELOW):
+                together = add_companions(step, w, signs, held, holding, basis, polynomials[0], ON_KINK * size, lean, tau)
             if rules.inputs > 1 and np.sqrt(inner(w, 0, w, 0)) <= AT_ORIGIN * size:
                 returns = returns + 1 if left_by < LEFT else 0
                 left_by, asleep = 0.0, returns >= RETURNS or holding >= rules.inputs
@@ -295,7 +299,21 @@ def follow_neurons(
                 event = pass_origin(step, w, drive, moments, signs, polynomials, events, moving[0], far, tau, event)
                 if not asleep and holding > 0:
                     holding, event = settle(
-                        step, drive, moments, signs, held, polynomials, events, holding, lean, -1, 0, tau, 0.0, rounding, event
+                        step,
+                        drive,
+                        moments,
+                        signs,
+                        held,
+                        polynomials,
+                        events,
+                        holding,
+                        lean,
+                        -1,
+                        0,
+                        tau,
+                        0.0,
+                        rounding,
+                        event,
                     )
                     holding = span_of_held(held, holding, step.normals, basis)
                 turned, limit = 0.0, -1.0
@@ -312,19 +330,29 @@ def follow_neurons(
                 if not rules.leaky and not awake(signs, step.sided):
                     event += note(events[event], tau, -1, DEATH, 0.0, 0.0, np.nan, 0.0)
                     asleep = True
-            elif kind != TURNS and add_companions(step.normals, w, signs, held, holding, basis, ON_KINK * size) > holding:
-                together = add_companions(step.normals, w, signs, held, holding, basis, ON_KINK * size)
+            elif together > holding:
                 for m in range(together):
                     due[held[m]] = turned
-                for m in range(holding, together):
-                    side, line = signs[held[m]], held[m]
-                    jump_from(step.jumps, line, tau, polynomials[0])
-                    turn_to(drive, moments, signs, polynomials[0], step.normals, line, 0, events[event])
-                    event += note(events[event], tau, line, UNTOLD, 0.0, 0.0, np.nan, -side)
-                holding, event = settle(
-                    step, drive, moments, signs, held, polynomials, events, together, lean, -1, 0, tau, AHEAD, rounding, event
-                )
                 limit = -1.0
+                for m in range(holding, together):
+                    event = hold_silently(step, drive, moments, signs, polynomials[0], held[m], tau, events, event)
+                holding, event = settle(
+                    step,
+                    drive,
+                    moments,
+                    signs,
+                    held,
+                    polynomials,
+                    events,
+                    together,
+                    lean,
+                    -1,
+                    0,
+                    tau,
+                    AHEAD,
+                    rounding,
+                    event,
+                )
             else:
                 # a hold that turns ends all: what attracted now repels, and the neuron leaves to the side that pushes more
                 for m in range(holding if kind == TURNS else 1):

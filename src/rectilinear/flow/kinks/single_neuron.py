@@ -200,6 +200,17 @@ def note(row: Array, tau: float, line: int, kind: int, below: float, above: floa
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
+def hold_silently(
+    step: KnownStep, drive: Array, moments: Array, signs: Signs, jump: Array, line: int, tau: float, events: Array, event: int
+) -> int:  # fmt: skip
+    """Hold a kink for the moment, to settle it with others; the number of events."""
+    side = signs[line]
+    jump_from(step.jumps, line, tau, jump)
+    turn_to(drive, moments, signs, jump, step.normals, line, 0, events[event])
+    return event + note(events[event], tau, line, UNTOLD, 0.0, 0.0, np.nan, -side)
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
 def solve_box(gram: Array, q: Array, bounds: Array, mu: Array) -> None:
     """min mu.gram.mu/2 - q.mu over 0 <= mu <= bounds (0 where a bound is not positive): sweeps over the coordinates."""
     count = q.shape[0]
@@ -261,16 +272,23 @@ def to_vertex(gram: Array, bounds: Array, mu: Array) -> None:
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
-def add_companions(normals: Array, w: Array, signs: Signs, held: Indices, count: int, basis: Array, on_kink: float) -> int:
-    """Append to the held kinks the free ones that lie on w as well because their normals depend on the held ones'; how many then."""
+def add_companions(
+    step: KnownStep, w: Array, signs: Signs, held: Indices, count: int, basis: Array, jump: Array, on_kink: float, lean: float,
+    tau: float,
+) -> int:  # fmt: skip
+    """Append to the held kinks the free ones that attract and lie on w as well, as their normals depend on the held ones'.
+
+    Returns how many there are then.
+    """
     total = count
     for line in range(signs.shape[0]):
-        if signs[line] != 0 and abs(inner(normals, line, w, 0)) <= on_kink:
+        if signs[line] != 0 and abs(inner(step.normals, line, w, 0)) <= on_kink:
             left = 1.0
             for m in range(count):
-                part = inner(normals, line, basis, m)
+                part = inner(step.normals, line, basis, m)
                 left -= part * part
-            if left <= DEPENDENT:
+            jump_from(step.jumps, line, tau, jump)
+            if left <= DEPENDENT and lean * jump[0] < 0.0:
                 held[total] = line
                 total += 1
     return total
@@ -359,7 +377,9 @@ def meet(
         share = min(max(-below / push, 0.0), 1.0)
         event += note(events[event], tau, line, HOLD, below, below + push, share, -came_from)
         return 1, event
-    return settle(step, drive, moments, signs, held, polynomials, events, count + 1, lean, line, came_from, tau, 0.0, slow, event)
+    return settle(
+        step, drive, moments, signs, held, polynomials, events, count + 1, lean, line, came_from, tau, 0.0, slow, event
+    )
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
