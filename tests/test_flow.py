@@ -139,7 +139,8 @@ def test_a_run_that_stops_early_keeps_its_last_state(engine, rule, status):
     run = rl.simulate(problem, [0.0, 200.0], **rule, **ENGINES[engine])
     assert run.status is status
     assert run.times[0] == 0.0
-    assert 0.0 < run.times[-1] < 200.0
+    assert run.times[-1] < 200.0
+    assert run.times[-1] > 0.0 or status is rl.Status.OUT_OF_SECONDS
     if status is rl.Status.LOSS_REACHED:
         assert run.loss[-1] < 0.3
     if status is rl.Status.STATIONARY:

@@ -159,6 +159,8 @@ def drive(kept: Kept, times: Array, watch: Watch, rules: Rules, clock: str = "t 
             following = engine.successor()
             if following is not None:
                 kept.engines.append(following)
+    except OutOfTime:
+        ending = Ending(Status.OUT_OF_SECONDS)
     except KeyboardInterrupt:
         ending = Ending(Status.INTERRUPTED)
     except FlowError as error:
