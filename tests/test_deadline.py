@@ -46,7 +46,8 @@ def test_a_budget_used_up_within_a_step_keeps_the_state_before_it(name, looks, m
 
 
 def test_the_clock_is_looked_at_within_one_step_of_many_neurons(monkeypatch):
-    """One look of the early phase at two thousand neurons."""
+    """One look of the early phase at two thousand neurons, in chunks of some hundred."""
+    monkeypatch.setattr("rectilinear.flow.deadline.CHUNK_WORK", 1e5)
     looks = []
     monkeypatch.setattr(Watch, "out_of_seconds", lambda watch: bool(looks.append(watch)))
     run = rl.simulate(problem_of((2000,), 1e-6), [0.0, 1e-3], max_seconds=1.0)
