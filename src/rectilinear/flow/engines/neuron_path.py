@@ -32,6 +32,8 @@ from ..kinks.single_neuron import (
     LEAVES_BELOW,
     MEETS_KINK,
     NO_EVENT,
+    NOBODY,
+    NONE,
     RELEASE,
     TURNS,
     KnownStep,
@@ -201,12 +203,12 @@ def follow_neurons(
     held, basis = np.zeros(inputs + lines + 2, np.intp), np.zeros((inputs + 2, inputs))
     gram, shares = np.zeros((inputs + 2, inputs + 2)), np.zeros((inputs + 2, degree + 1))
     room = events.shape[0] - 2 * lines - 8
-    event, pieces = 0, 0
+    event, pieces = NONE, NONE
     rounding = NO_SPEED * rules.largest_drive
     for n in range(neurons.shape[0]):
         h = neurons[n]
         signs, out_w, out_a, first_event = end.signs[h], end.saved_w[h], end.saved_a[h], event
-        a[0], holding = start.a[h], 0
+        a[0], holding = start.a[h], NONE
         for k in range(inputs):
             w[0, k] = start.w[h, k]
         for i in range(degree + 1):
@@ -220,7 +222,7 @@ def follow_neurons(
                 holding += 1
         square = inner(w, 0, w, 0) + a[0] * a[0]
         tau, turned, limit, gap, slack, left_by = 0.0, 0.0, -1.0, start.gaps[h], rules.slack, np.inf
-        listed, done, fresh, returns, left = 0, 0, -1, 0, MOST_PIECES
+        listed, done, fresh, returns, left = NONE, 0, NOBODY, 0, MOST_PIECES
         asleep = (holding > inputs) or (not rules.leaky and not awake(signs, step.sided))
         if not asleep:
             holding = span_of_held(held, holding, step.normals, basis)
@@ -278,7 +280,7 @@ def follow_neurons(
             turned += angle_turned(sizes, order, until)
             gap = 0.6 * gap + 0.4 * until if kind != NO_EVENT else max(gap, 2.0 * until)
             pieces += 1
-            fresh = -1
+            fresh = NOBODY
             if until > 0.0:
                 add_moments(w, a, order, tau, until, quadrature, point, moments)
                 state_at(w, order, until, point)
@@ -328,7 +330,7 @@ def follow_neurons(
                 )
                 due[line] = turned
                 if not rules.leaky and not awake(signs, step.sided):
-                    event += note(events[event], tau, -1, DEATH, 0.0, 0.0, np.nan, 0.0)
+                    event += note(events[event], tau, NOBODY, DEATH, 0.0, 0.0, np.nan, 0.0)
                     asleep = True
             elif together > holding:
                 for m in range(together):
@@ -363,7 +365,7 @@ def follow_neurons(
                         side = 1 if (1.0 if a[1] >= 0.0 else -1.0) * inner(step.normals, fresh, drive, 0) > 0.0 else -1
                     jump_from(step.jumps, fresh, tau, polynomials[0])
                     turn_to(drive, moments, signs, polynomials[0], step.normals, fresh, side, events[event])
-                    event += note(events[event], tau, fresh, RELEASE, 0.0, 0.0, np.nan, side)
+                    event += note(events[event], tau, fresh, RELEASE, 0.0, 0.0, np.nan, float(side))
                     due[fresh], near[listed] = turned, fresh
                     listed = min(listed + 1, lines)
                 holding = 0 if kind == TURNS else holding - 1

@@ -6,7 +6,7 @@ jumps q is taken beyond that half, and a hold lasts while |c_l| <= |q_l|/2.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -15,8 +15,15 @@ from ...arrays import Array, Indices, Mask, Signs
 from ..fast_math import FAST
 from ..polynomials import add_row, first_fall, inner, shift, value
 
-CROSS, HOLD, RELEASE, DEATH, ORIGIN, UNTOLD = 0, 1, 2, 3, 4, 5  # as events.Kind; the last is no event, but changes a side
-NO_EVENT, MEETS_KINK, LEAVES_BELOW, LEAVES_ABOVE, TURNS = 0, 1, 2, 3, 4
+
+def numbers(*values: int) -> Any:
+    """Numbers of the machine's type: for a literal one the compiler would make a copy of each function that it is passed to."""
+    return np.array(values, dtype=np.int64)
+
+
+CROSS, HOLD, RELEASE, DEATH, ORIGIN, UNTOLD = numbers(0, 1, 2, 3, 4, 5)  # as events.Kind; the last only changes a side
+NO_EVENT, MEETS_KINK, LEAVES_BELOW, LEAVES_ABOVE, TURNS = numbers(0, 1, 2, 3, 4)
+NONE, NOBODY = numbers(0, -1)  # no event, no side; no line
 ON_BOUND = 1e-9  # distance of a multiplier from its bound that counts as being on it
 DEPENDENT = 1e-9  # length of a unit normal off the span of others at which it lies in it
 EVENT_FIELDS = 8  # neuron, tau, line, kind, velocity below, above, multiplier, change of sign; then n.M_k
@@ -206,8 +213,8 @@ def hold_silently(
     """Hold a kink for the moment, to settle it with others; the number of events."""
     side = signs[line]
     jump_from(step.jumps, line, tau, jump)
-    turn_to(drive, moments, signs, jump, step.normals, line, 0, events[event])
-    return event + note(events[event], tau, line, UNTOLD, 0.0, 0.0, np.nan, -side)
+    turn_to(drive, moments, signs, jump, step.normals, line, NONE, events[event])
+    return event + note(events[event], tau, line, UNTOLD, 0.0, 0.0, np.nan, float(-side))
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -334,16 +341,18 @@ def settle(
             if line == arrived:
                 for i in range(degree + 1):
                     events[event, EVENT_FIELDS + i] = inner(normals, line, moments, i)
-                event += note(events[event], tau, line, HOLD, after + mu[m], after + mu[m] - bounds[m], share, -came_from)
+                event += note(
+                    events[event], tau, line, HOLD, after + mu[m], after + mu[m] - bounds[m], share, float(-came_from)
+                )
             continue
         side = 1 if (share >= 0.5 if bounds[m] > 0.0 else after - 0.5 * bounds[m] > 0.0) else -1
         jump_from(step.jumps, line, tau, polynomials[0])
         turn_to(drive, moments, signs, polynomials[0], normals, line, side, events[event])
         if line != arrived:
-            event += note(events[event], tau, line, RELEASE, 0.0, 0.0, np.nan, side)
+            event += note(events[event], tau, line, RELEASE, 0.0, 0.0, np.nan, float(side))
         elif side != came_from:
             event += note(
-                events[event], tau, line, CROSS, after + mu[m], after + mu[m] - bounds[m], np.nan, side - came_from
+                events[event], tau, line, CROSS, after + mu[m], after + mu[m] - bounds[m], np.nan, float(side - came_from)
             )
     return kept, event
 
@@ -354,7 +363,7 @@ def meet(
     count: int, lean: float, line: int, tau: float, slow: float, event: int,
 ) -> tuple[int, int]:  # fmt: skip
     """A free kink is reached: cross it, or hold it and settle it with the other holds; how many are held, and events."""
-    came_from, jump = signs[line], polynomials[0]
+    came_from, jump = int(signs[line]), polynomials[0]
     jump_from(step.jumps, line, tau, jump)
     here, push = lean * inner(step.normals, line, drive, 0), lean * jump[0]
     repels = push >= 0.0
@@ -370,12 +379,14 @@ def meet(
         event += note(events[event], tau, line, CROSS, below, above, np.nan, -2.0 * came_from)
         if count == 0:
             return 0, event
-        return settle(step, drive, moments, signs, held, polynomials, events, count, lean, -1, 0, tau, 0.0, slow, event)
-    turn_to(drive, moments, signs, jump, step.normals, line, 0, events[event])
+        return settle(
+            step, drive, moments, signs, held, polynomials, events, count, lean, NOBODY, NONE, tau, 0.0, slow, event
+        )
+    turn_to(drive, moments, signs, jump, step.normals, line, NONE, events[event])
     held[count] = line
     if count == 0:
         share = min(max(-below / push, 0.0), 1.0)
-        event += note(events[event], tau, line, HOLD, below, below + push, share, -came_from)
+        event += note(events[event], tau, line, HOLD, below, below + push, share, float(-came_from))
         return 1, event
     return settle(
         step, drive, moments, signs, held, polynomials, events, count + 1, lean, line, came_from, tau, 0.0, slow, event
@@ -388,7 +399,7 @@ def pass_origin(
     along: Array, far: float, tau: float, event: int,
 ) -> int:  # fmt: skip
     """At w = 0 all kinks are met at once: go on by `far` in the direction `along`, or stay if that is 0; the number of events."""
-    event += note(events[event], tau, -1, ORIGIN if far != 0.0 else DEATH, 0.0, 0.0, np.nan, 0.0)
+    event += note(events[event], tau, NOBODY, ORIGIN if far != 0.0 else DEATH, 0.0, 0.0, np.nan, 0.0)
     for k in range(w.shape[1]):
         w[0, k] = far * along[k]
     for line in range(signs.shape[0]):
@@ -400,7 +411,7 @@ def pass_origin(
             if change != 0:
                 jump_from(step.jumps, line, tau, polynomials[0])
                 turn_to(drive, moments, signs, polynomials[0], step.normals, line, side, events[event])
-                event += note(events[event], tau, line, UNTOLD, 0.0, 0.0, np.nan, change)
+                event += note(events[event], tau, line, UNTOLD, 0.0, 0.0, np.nan, float(change))
     return event
 
 
