@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 import rectilinear as rl
+from rectilinear.plots.style import colour, panels, paper
 
 
 def sliding():
@@ -25,7 +26,29 @@ def diagnose():
     return rl.plots.loss_curves(runs, labels=names, predictions=rl.predict(mirrored, times), log_loss=True)
 
 
-FIGURES = {"sliding": sliding, "diagnose": diagnose}
+@paper
+def wrongly_sent():
+    """A neuron that meets several kinks at almost the same time, and goes where unresolved crossings send it."""
+    rng = np.random.default_rng(0)
+    net = rl.Network(inputs=5, widths=(7,))
+    data = rl.Dataset(rng.standard_normal((200, 5)), rng.standard_normal(200))
+    problem = rl.Problem(data, net, net.init(scale=0.05, seed=0), l2=0.02)
+    times = np.linspace(0, 5, 251)
+    exact = rl.simulate(problem, times, method="follow", rtol=1e-6)
+    plain = {rtol: rl.simulate(problem, times, method="plain", rtol=rtol) for rtol in (1e-4, 1e-5, 1e-6)}
+    figure, (path, errors) = panels(8.0, 3.2, columns=2)
+    path.plot(times, exact.weights[0][:, 4, 0], color=colour(0), label="followed")
+    for k, (rtol, run) in enumerate(plain.items(), 1):
+        path.plot(times, run.weights[0][:, 4, 0], "--", color=colour(k), label=f"plain steps, rtol {rtol:g}")
+        error = np.abs(run.weights[0] - exact.weights[0]).max(axis=(1, 2)) / np.abs(exact.weights[0]).max()
+        errors.plot(times[1:], error[1:], "--", color=colour(k))
+    path.set(xlabel="t", ylabel="first weight of neuron 5", title="Which way?")
+    errors.set(yscale="log", xlabel="t", ylabel="largest error of the weights", title="Tighter steps do not help")
+    path.legend()
+    return figure
+
+
+FIGURES = {"sliding": sliding, "diagnose": diagnose, "wrongly_sent": wrongly_sent}
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
