@@ -13,7 +13,7 @@ from rectilinear.flow.deadline import OutOfTime, deadline
 from rectilinear.flow.engines import neuron_path
 from rectilinear.flow.field import make_field
 from rectilinear.flow.field.sample_lines import SampleLines
-from rectilinear.flow.kinks import single_neuron
+from rectilinear.flow.kinks import settling, single_neuron
 from rectilinear.flow.steppers.legendre_curves import LegendreCurves, gauss_rules
 
 WITHIN = 10  # times the tolerance: what a run may be off by
@@ -172,7 +172,7 @@ def test_the_box_problem_is_solved(seed, size):
     normals = rng.standard_normal((size, size + 1))
     normals /= np.linalg.norm(normals, axis=1)[:, None]
     gram, q, bounds, mu = normals @ normals.T, rng.standard_normal(size), rng.random(size) + 0.1, np.empty(size)
-    single_neuron.solve_box(gram, q, bounds, mu)
+    settling.solve_box(gram, q, bounds, mu)
     slope = gram @ mu - q
     tolerance = 1e-7
     assert (mu >= 0.0).all()
@@ -295,7 +295,7 @@ def test_multipliers_move_to_a_vertex_without_changing_the_push():
     normals = np.array([[1.0, 0.0], [0.0, 1.0], [np.sqrt(0.5), np.sqrt(0.5)]])
     bounds, mu = np.array([1.0, 2.0, 1.5]), np.array([0.4, 0.7, 0.9])
     push = mu @ normals
-    single_neuron.to_vertex(normals @ normals.T, bounds, mu)
+    settling.to_vertex(normals @ normals.T, bounds, mu)
     np.testing.assert_allclose(mu @ normals, push, atol=1e-12)
     assert ((mu > 1e-9) & (mu < bounds - 1e-9)).sum() <= 2
     assert (mu >= 0.0).all()

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from ...arrays import Array, Indices, Signs
 from ..fast_math import FAST
+from ..kinks.settling import add_companions, hold_silently, meet, settle
 from ..kinks.single_neuron import (
     DEATH,
     LEAVES_ABOVE,
@@ -37,19 +38,15 @@ from ..kinks.single_neuron import (
     RELEASE,
     TURNS,
     KnownStep,
-    add_companions,
     angle_turned,
     awake,
     find_shares,
     first_meeting,
     first_release,
-    hold_silently,
     jump_from,
     list_near,
-    meet,
     note,
     pass_origin,
-    settle,
     span_of_held,
     turn_to,
 )
