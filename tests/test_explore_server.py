@@ -245,7 +245,11 @@ def test_a_page_that_goes_leaves_nothing_running(server: Server) -> None:
     with greeted(server) as link:
         ask(link, 1)
         assert received(link, "run", 1)["complete"]
-    assert not any(waiting for waiting in (own._waiting for own in server.workers))
+    for _ in range(WAIT * 20):  # the server hears of it in its own time
+        if not any(own._waiting for own in server.workers):
+            break
+        time.sleep(0.05)
+    assert not any(own._waiting for own in server.workers)
 
 
 def test_a_process_that_dies_is_replaced_and_the_page_told(server: Server) -> None:

@@ -31,6 +31,7 @@ def installed(tmp_path_factory):
 @pytest.fixture
 def example(installed, monkeypatch):
     monkeypatch.syspath_prepend(installed)
+    monkeypatch.delitem(sys.modules, "one_line", raising=False)  # from wherever it was imported before
     plugins.forget()
     yield
     plugins.forget()
