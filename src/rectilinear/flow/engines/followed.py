@@ -17,32 +17,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays import Array, Indices, Mask, Signs
+from ...arrays import Array
 from ...errors import FlowError
 from ...events import Events, Kind
 from ...problem import Problem
-from ..collocation import earliest
-from ..deadline import look_at_clock
 from ..field.sample_lines import SampleLines
 from ..kinks.decisions import Decisions
-from ..kinks.single_neuron import EVENT_FIELDS, KnownStep, free_drives
-from ..kinks.ways_out import WaysOut
-from ..state import Start, flatten
-from ..steppers.legendre_curves import LegendreCurves, gauss_rules
+from ..kinks.single_neuron import free_drives
+from ..state import Start as FirstStart
+from ..state import flatten
+from ..steppers.legendre_curves import LegendreCurves
 from ..steppers.mixing import Mixing
 from ..steppers.stiff_directions import StiffDirections
-from ..threads import in_shares
-from . import neuron_path
-from .neuron_path import AT_ORIGIN, End, Rules, follow_neurons
+from .followed_paths import FollowedPaths
+from .neuron_path import End, Start
+from .sleeping_neurons import SleepingNeurons
 
-NEURONS_PER_CALL = 4
-ORDER = 14  # of Taylor series, at most: pieces are as long as their order allows
-PIECE_SHARE = 0.01  # of the tolerance, for one piece of a neuron's path
 AGREED = 0.2  # of the tolerance, that a further sweep would still change the weights by
 UNCHANGED = 0.03  # of the tolerance: neurons whose drive has changed by less are not followed again
 MOST_SWEEPS = 12
@@ -55,7 +49,6 @@ REFUSED = 1.5  # errors over the tolerance
 FIRST_TURN = 0.1  # the same as below for the first step
 STRONGEST_TURN = 3.0  # step times the strongest drive: neurons grow by less than its exponential
 DEFECT_SHARE = 0.2  # how much of the pulls' defect at the end acts over the step
-WAKING = 1e-4  # share of a step within which a neuron's waking is located
 LANDED = 1e-2  # shares of a step at its ends within which waking need not be landed on
 SHORTEST = 1e-13  # steps over the time reached
 
@@ -93,9 +86,10 @@ class FollowedNeurons:
 
     name = "followed neurons"
 
-    def __init__(self, problem: Problem, rtol: float, decisions: Decisions, start: Start, times: Array) -> None:
+    def __init__(self, problem: Problem, rtol: float, decisions: Decisions, start: FirstStart, times: Array) -> None:
         self.problem, self.rtol, self.decisions, self.times = problem, rtol, decisions, times
         self.lines = SampleLines(problem)
+        self.sleeping = SleepingNeurons(self.lines, problem.network.trainable_layers[0])
         self.curves = LegendreCurves(3 if rtol >= 1e-3 else 4 if rtol > 3e-5 else 5 if rtol > 3e-8 else 6)
         self.t, self.energy, self.estimated_error = start.t, start.energy, 0.0
         self.w, self.a = self.lines.into(start.theta[:, :-1]), start.theta[:, -1].copy()
@@ -123,7 +117,6 @@ class FollowedNeurons:
         return self.t if self.step is None else self.t + self.step.h
 
     def attempt(self, t_end: float) -> bool:
-        self.stopped = False
         h = min(self.h, t_end - self.t)
         if self.t + 1.2 * h >= t_end:
             h = t_end - self.t
@@ -135,7 +128,9 @@ class FollowedNeurons:
             if self.h < SHORTEST * max(self.t, self.times[-1]):
                 raise FlowError(f"no step could be made at t = {self.t:g}; loosen rtol, or use method='kinks'.")
             return False
-        waking = self._first_waking(step)
+        waking = self.sleeping.first_waking(
+            self.signs, self.a, step.end.signs, lambda tau: step.pulls @ self.curves.at(np.array([tau]))[:, 0]
+        )
         if LANDED < waking < 1.0 - LANDED:
             self.h = (waking + 0.5 * LANDED) * h
             return False
@@ -223,14 +218,10 @@ class FollowedNeurons:
 
     def _sweep(self, h: float) -> Swept | None:
         """Bring pulls and paths over a step of length h into agreement; None if they do not come to agree."""
-        curves, lines, neurons = self.curves, self.lines, len(self.a)
-        saved = self._saved(h)
-        end = End(
-            np.empty_like(self.w), np.empty_like(self.a), np.empty_like(self.signs),
-            np.empty((neurons, curves.degree + 1, self.w.shape[1])),
-            np.empty((neurons, len(saved), self.w.shape[1])), np.empty((neurons, len(saved))),
-        )  # fmt: skip
-        happened = [np.empty((0, EVENT_FIELDS + curves.degree + 1))] * neurons
+        curves, lines = self.curves, self.lines
+        start = Start(self.w, self.a, self.signs, self.heights, self.gaps)
+        paths = FollowedPaths(self.problem, lines, curves, self.rtol, start, h, self._saved(h))
+        end = paths.end
         solver = self._solver(h)
         pulls = self._guess(h, solver)
         drives = h * lines.drives(self.signs, pulls)
@@ -239,10 +230,12 @@ class FollowedNeurons:
         change, first_change = np.inf, np.inf
         for sweep in range(MOST_SWEEPS):
             todo = ~(curves.size((drives - followed).transpose(0, 2, 1)).max(axis=1) <= UNCHANGED * self.rtol)
-            if not self._follow(h, todo, drives, pulls, saved, end, happened):
+            arrived = paths.follow(todo, drives, pulls)
+            self.counts["pieces"], paths.pieces = self.counts["pieces"] + paths.pieces, 0
+            if not arrived:
                 return None
             followed[todo] = drives[todo]
-            outputs = lines.outputs_of(end.signs, end.moments, self._corrections(happened)) * curves.norms
+            outputs = paths.outputs()
             if self.problem.loss.code == 0:
                 new = -outputs
                 new[:, 0] += self.problem.y
@@ -259,7 +252,9 @@ class FollowedNeurons:
             if sweep == 0:
                 first_change = change
             if change <= AGREED * self.rtol:
-                return Swept(h, pulls + found, projected, outputs, end, happened, saved, sweep + 1, first_change, change)
+                return Swept(
+                    h, pulls + found, projected, outputs, end, paths.happened, paths.saved, sweep + 1, first_change, change
+                )
             if not change <= FAR_OFF or (sweep > 1 and change > SLOW_SWEEPS * before):
                 return None
             found, drive_change = mixing.corrected((pulls, drives), (found, drive_change))
@@ -282,69 +277,6 @@ class FollowedNeurons:
         values = old[:, :keep] @ curves.at(1.0 + h / length * curves.nodes)[:keep]
         apart = np.outer(self.pulls - old[:, :keep].sum(axis=1), constant)
         return curves.project(values) + (apart if solver is None else solver(apart))
-
-    def _follow(
-        self, h: float, todo: Mask, drives: Array, pulls: Array, saved: Array, end: End, happened: list[Array]
-    ) -> bool:
-        """Follow the neurons `todo` through the step; whether all of them arrived."""
-        lines, curves, network = self.lines, self.curves, self.problem.network
-        largest = h / lines.samples * float(lines.reaches @ np.abs(pulls).sum(axis=1))
-        jumps = np.ascontiguousarray(h * lines.jumps(pulls) @ curves.monomials)
-        step = KnownStep(lines.normals, jumps, lines.sided, saved)
-        first, second = (float(trains) for trains in network.trainable_layers)
-        rules = Rules(
-            lines.inputs,
-            ORDER,
-            PIECE_SHARE * self.rtol,
-            largest,
-            3.0 * self.rtol,
-            first,
-            second,
-            h * self.problem.l2,
-            network.alpha > 0.0,
-        )
-        start = neuron_path.Start(self.w, self.a, self.signs, self.heights, self.gaps)
-        monomials = np.ascontiguousarray(np.einsum("hkd,kj->hjd", drives, curves.monomials))
-        chosen = np.flatnonzero(todo)
-        calls = [chosen[k : k + NEURONS_PER_CALL] for k in range(0, len(chosen), NEURONS_PER_CALL)]
-
-        def share(begin: int, stop: int) -> tuple[bool, int]:
-            pieces, room = 0, self._event_room(2 * len(lines) + 4096)
-            for neurons in calls[begin:stop]:
-                look_at_clock()
-                if self.stopped:
-                    return False, pieces
-                ends = np.zeros(len(neurons), dtype=np.intp)
-                while True:
-                    status, count = follow_neurons(neurons, start, monomials, step, rules, gauss_rules(), end, room, ends)
-                    if status != neuron_path.NO_ROOM:
-                        break
-                    room = self._event_room(2 * len(room))
-                pieces += count
-                if status != neuron_path.FOLLOWED:
-                    return False, pieces
-                for h, rows in zip(neurons, np.split(room[: ends[-1]], ends[:-1]), strict=True):
-                    happened[h] = rows.copy()
-            return True, pieces
-
-        try:
-            results = in_shares(share, len(calls), 1e3 * len(chosen) * len(lines))
-        except BaseException:
-            self.stopped = True  # other threads stop too
-            raise
-        self.counts["pieces"] += sum(pieces for _, pieces in results)
-        return all(arrived for arrived, _ in results)
-
-    def _event_room(self, rows: int) -> Array:
-        return np.empty((rows, EVENT_FIELDS + self.curves.degree + 1))
-
-    def _corrections(self, happened: list[Array]) -> Array:
-        """What changes of sign on the way take from the moments of sum_h sgn a n.w, (lines, s + 1)."""
-        corrections = np.zeros((len(self.lines), self.curves.degree + 1))
-        rows = np.concatenate(happened)
-        rows = rows[rows[:, 2] >= 0]
-        np.add.at(corrections, rows[:, 2].astype(np.intp), rows[:, 7:8] * rows[:, EVENT_FIELDS:])
-        return corrections
 
     def _error(self, step: Swept, pulls: Array) -> float:
         """What the defect of the pulls at the step's end does to the weights, over the neurons' sizes (root mean square)."""
@@ -418,42 +350,10 @@ class FollowedNeurons:
             found -= 0.5 * self.problem.l2 * grown
         return np.asarray(found)
 
-    @cached_property
-    def ways_out(self) -> WaysOut:
-        return WaysOut(self.lines)
-
-    def _asleep(self, signs: Signs, a: Array) -> Indices:
-        """Neurons held at w = 0."""
-        trains = self.problem.network.trainable_layers[0]
-        return np.flatnonzero((signs == 0).all(axis=1) & (a != 0.0)) if trains else np.empty(0, dtype=np.intp)
-
-    def _first_waking(self, step: Swept) -> float:
-        """The share of the step after which a neuron that sleeps through it would wake; inf if none does."""
-        asleep = self._asleep(self.signs, self.a)
-        asleep = asleep[(step.end.signs[asleep] == 0).all(axis=1)]
-        kinds = set(np.sign(self.a[asleep]).tolist())
-
-        def wakes(tau: float) -> bool:
-            pulls = step.pulls @ self.curves.at(np.array([tau]))[:, 0]
-            return not kinds.isdisjoint(self.ways_out.driven(pulls))
-
-        if not kinds or not wakes(1.0):
-            return np.inf
-        return earliest(wakes, WAKING)
-
     def _wake(self) -> None:
-        """Let neurons at w = 0 leave it, where some direction drives them away."""
-        asleep = self._asleep(self.signs, self.a)
-        if not asleep.size:
-            return
-        for sign, way in self.ways_out.driven(self.pulls).items():
-            direction = self.ways_out.directions[way]
-            waking = asleep[np.sign(self.a[asleep]) == sign]
-            heights = self.lines.normals @ direction
-            self.w[waking] = AT_ORIGIN * np.abs(self.a[waking])[:, None] * direction
-            self.signs[waking] = np.where(heights > 0.0, 1, -1)
-            self.heights[waking] = np.abs(heights)
-            self.log.append(np.array([[h, self.t, -1, Kind.ORIGIN, 0.0, 0.0, np.nan] for h in waking]).reshape(-1, 7))
+        woken = self.sleeping.leave(self.w, self.a, self.signs, self.heights, self.pulls)
+        if woken.size:
+            self.log.append(np.array([[h, self.t, -1, Kind.ORIGIN, 0.0, 0.0, np.nan] for h in woken]))
 
     def _keep_events(self, step: Swept) -> None:
         rows = np.concatenate(step.happened)[:, :7]

@@ -1,0 +1,109 @@
+"""Every neuron through a step whose pulls are known, a few at a call and shared out among threads (neuron_path.py has the kernel)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...arrays import Array, Mask
+from ...problem import Problem
+from ..deadline import look_at_clock
+from ..field.sample_lines import SampleLines
+from ..kinks.single_neuron import EVENT_FIELDS, KnownStep
+from ..steppers.legendre_curves import LegendreCurves, gauss_rules
+from ..threads import in_shares
+from .neuron_path import FOLLOWED, NO_ROOM, End, Rules, Start, follow_neurons
+
+NEURONS_PER_CALL = 4
+ORDER = 14  # of Taylor series, at most: pieces are as long as their order allows
+PIECE_SHARE = 0.01  # of the tolerance, for one piece of a neuron's path
+
+
+class FollowedPaths:
+    """Paths of all neurons over one step of length h that begins at `start`; `saved` are the shares of it at which states are kept.
+
+    `end` is what became of them, `happened` holds the events of each neuron, `pieces` counts Taylor series.
+    """
+
+    def __init__(
+        self, problem: Problem, lines: SampleLines, curves: LegendreCurves, rtol: float, start: Start, h: float, saved: Array
+    ) -> None:
+        self.problem, self.lines, self.curves, self.rtol = problem, lines, curves, rtol
+        self.start, self.h, self.saved, self.pieces = start, h, saved, 0
+        neurons, inputs = start.w.shape
+        self.end = End(
+            np.empty_like(start.w), np.empty_like(start.a), np.empty_like(start.signs),
+            np.empty((neurons, curves.degree + 1, inputs)),
+            np.empty((neurons, len(saved), inputs)), np.empty((neurons, len(saved))),
+        )  # fmt: skip
+        self.happened = [self._event_room(0)] * neurons
+
+    def follow(self, todo: Mask, drives: Array, pulls: Array) -> bool:
+        """Follow the neurons `todo` through the step; whether all of them arrived."""
+        lines, curves = self.lines, self.curves
+        jumps = np.ascontiguousarray(self.h * lines.jumps(pulls) @ curves.monomials)
+        step = KnownStep(lines.normals, jumps, lines.sided, self.saved)
+        rules = self._rules(pulls)
+        monomials = np.ascontiguousarray(np.einsum("hkd,kj->hjd", drives, curves.monomials))
+        chosen = np.flatnonzero(todo)
+        calls = [chosen[k : k + NEURONS_PER_CALL] for k in range(0, len(chosen), NEURONS_PER_CALL)]
+        stopped = False
+
+        def share(begin: int, stop: int) -> tuple[bool, int]:
+            pieces, room = 0, self._event_room(2 * len(lines) + 4096)
+            for neurons in calls[begin:stop]:
+                look_at_clock()
+                if stopped:
+                    return False, pieces
+                ends = np.zeros(len(neurons), dtype=np.intp)
+                while True:
+                    status, count = follow_neurons(
+                        neurons, self.start, monomials, step, rules, gauss_rules(), self.end, room, ends
+                    )
+                    if status != NO_ROOM:
+                        break
+                    room = self._event_room(2 * len(room))
+                pieces += count
+                if status != FOLLOWED:
+                    return False, pieces
+                for h, rows in zip(neurons, np.split(room[: ends[-1]], ends[:-1]), strict=True):
+                    self.happened[h] = rows.copy()
+            return True, pieces
+
+        try:
+            results = in_shares(share, len(calls), 1e3 * len(chosen) * len(lines))
+        except BaseException:
+            stopped = True  # other threads stop too
+            raise
+        self.pieces += sum(pieces for _, pieces in results)
+        return all(arrived for arrived, _ in results)
+
+    def _rules(self, pulls: Array) -> Rules:
+        lines, network = self.lines, self.problem.network
+        largest = self.h / lines.samples * float(lines.reaches @ np.abs(pulls).sum(axis=1))
+        first, second = (float(trains) for trains in network.trainable_layers)
+        return Rules(
+            lines.inputs,
+            ORDER,
+            PIECE_SHARE * self.rtol,
+            largest,
+            3.0 * self.rtol,
+            first,
+            second,
+            self.h * self.problem.l2,
+            network.alpha > 0.0,
+        )
+
+    def _event_room(self, rows: int) -> Array:
+        return np.empty((rows, EVENT_FIELDS + self.curves.degree + 1))
+
+    def outputs(self) -> Array:
+        """Moments (samples, s + 1) of the outputs on the way, as coefficients of curves."""
+        return self.lines.outputs_of(self.end.signs, self.end.moments, self._corrections()) * self.curves.norms
+
+    def _corrections(self) -> Array:
+        """What changes of sign on the way take from the moments of sum_h sgn a n.w, (lines, s + 1)."""
+        corrections = np.zeros((len(self.lines), self.curves.degree + 1))
+        rows = np.concatenate(self.happened)
+        rows = rows[rows[:, 2] >= 0]
+        np.add.at(corrections, rows[:, 2].astype(np.intp), rows[:, 7:8] * rows[:, EVENT_FIELDS:])
+        return corrections
