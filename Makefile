@@ -6,8 +6,9 @@ DIST := .venv-dist/bin
 SITE := .venv-site/bin
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-# The interpreters on which the wheel is tried: those of the supported versions that run here, or those you name.
-PYTHONS ?= $(foreach version,3.11 3.12 3.13 3.14,$(shell python$(version) -c 'import sys; print(sys.executable)' 2>/dev/null))
+# The interpreters on which the wheel is tried: those of the supported versions that run here or that pyenv keeps, or those you name.
+PYTHONS ?= $(sort $(foreach version,3.11 3.12 3.13 3.14,$(shell python$(version) -c 'import sys; print(sys.executable)' 2>/dev/null) \
+	$(wildcard $(HOME)/.pyenv/versions/$(version).*/bin/python$(version))))
 .PHONY: reproduce reproduce-full lint test test-torch test-slow studies bench docs figures dist site lock clean
 
 reproduce: .venv/ready  ## the main job: the papers' claims and figures into out/report.html
