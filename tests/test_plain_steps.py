@@ -6,7 +6,8 @@ import pytest
 import rectilinear as rl
 from rectilinear.flow.engines.plain_steps import plain_steps
 from rectilinear.flow.field import make_field
-from rectilinear.flow.state import flatten
+from rectilinear.flow.field.single_precision import UNIT
+from rectilinear.flow.state import flatten, unflatten
 from test_followed import apart, ordinary
 
 SETTINGS = [
@@ -31,6 +32,13 @@ def test_plain_steps_are_as_exact_as_a_loose_tolerance_asks(setting):
     assert run.events is None
 
 
+def slope_of(engine, single):
+    """-grad L at the engine's state in either precision, flat."""
+    engine.field.single, out = single, np.empty_like(engine.y)
+    engine.field.slope(engine.y, out)
+    return engine.field.flat(out[None])[0]
+
+
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
 def test_slopes_are_those_of_the_problem(setting):
     problem = ordinary(**setting)
@@ -39,7 +47,39 @@ def test_slopes_are_those_of_the_problem(setting):
         -gradient if trains else 0 * gradient
         for gradient, trains in zip(problem.gradient(problem.weights), problem.network.trainable_layers, strict=True)
     ]
-    assert np.allclose(engine.field.flat(engine.slopes[:1])[0], flatten(expected), atol=1e-15, rtol=1e-12)
+    assert np.allclose(slope_of(engine, single=False), flatten(expected), atol=1e-15, rtol=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["square", "logistic", "exponential"])
+@pytest.mark.parametrize("scale", [1.0, 1e-8, 1e-60])
+def test_single_precision_errs_by_its_unit_whatever_the_size_of_weights_and_samples(scale, loss):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((300, 9)) * 10.0 ** rng.uniform(-30.0, 1.0, (300, 1))  # their pulls differ as much
+    x[:20] = -x[20:40]  # mirror images
+    net = rl.Network(inputs=9, widths=(11,), alpha=0.1)
+    first, second = net.init(scale=scale, seed=1)
+    sizes = 10.0 ** rng.uniform(-50.0, 0.0, 11)
+    sizes[3] = 0.0
+    problem = rl.Problem(rl.Dataset(x, np.sign(rng.standard_normal(300))), net, (first * sizes[:, None], second), loss=loss)
+    engine = plain_steps(problem, make_field(problem), 1e-2)
+    (dw, da), (ew, ea) = (unflatten(slope_of(engine, single), net.shapes) for single in (True, False))
+    reach = np.abs(x).sum(axis=1).mean() * np.exp(scale)  # of pulls, and with them of the drive
+    assert np.all(np.abs(dw - ew) <= 4 * UNIT * reach * np.abs(second.T))
+    assert np.all(np.abs(da - ea) <= 4 * UNIT * reach * np.linalg.norm(problem.weights[0], axis=1))
+
+
+def test_single_precision_is_left_where_the_tolerance_or_a_vanishing_gradient_asks_for_more():
+    problem = ordinary(samples=200, scale=0.05)
+    loose, tight = (plain_steps(problem, make_field(problem), rtol).field.single for rtol in (1e-3, 1e-8))
+    assert loose
+    assert not tight
+
+    rng = np.random.default_rng(0)
+    x, noise = rng.uniform(0.5, 1.5, (200, 4)), rng.standard_normal(200)
+    y = x.sum(axis=1) + noise - x @ np.linalg.lstsq(x, noise, rcond=None)[0]  # weights of one fit it best
+    net = rl.Network(inputs=4, widths=(2,))
+    fitted = rl.Problem(rl.Dataset(x, y), net, (np.ones((2, 4)), np.full((1, 2), 0.5)))
+    assert not plain_steps(fitted, make_field(fitted), 1e-3).field.single
 
 
 def test_without_kinks_errors_fall_in_proportion_to_the_tolerance():

@@ -105,8 +105,12 @@ def _last_place(column: Array) -> tuple[int, float] | None:
     if largest == 0.0 or np.array_equal(column, np.round(column)):
         return None
     large = sizes[sizes >= 0.1 * largest][:LOOKED_AT]
-    digits = max(len(_digits(number)) for number in large.tolist())
-    if not FEWEST_DIGITS <= digits <= MOST_DIGITS:
+    digits = 0
+    for number in large.tolist():
+        digits = max(digits, len(_digits(number)))
+        if digits > MOST_DIGITS:
+            return None
+    if digits < FEWEST_DIGITS:
         return None
     top = max(large.tolist(), key=lambda number: len(_digits(number)))
     return digits, 0.5 * 10.0 ** (floor(log10(top)) + 1 - digits) / largest

@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numba
 import numpy as np
 
-from ...arrays import Array, Mask
+from ...arrays import Array
 from ..fast_math import FAST
+from ..field.single_precision import Rounding, Rows, single_drive
 from ..field.two_layer_kernels import drive_of_rows, velocity_of_drive
-
-
-class Rows(NamedTuple):
-    """What moves the weights: samples folded as in field/two_layer.py, and the network's settings."""
-
-    rows: Array  # (inputs, rows)
-    labels: Array
-    mirror_labels: Array
-    mirrored: Mask
-    alpha: float
-    loss: int
-    samples: int
-    trains: tuple[bool, bool]
-    l2: float
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
@@ -39,18 +24,26 @@ def stage(y: Array, slopes: Array, coefficients: Array, h: float, out: Array) ->
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def drive_share(field: Rows, y: Array, first: int, last: int, drive: Array) -> float:
-    """Write the share of these rows of P g_h to `drive` (neurons, inputs); returns their summed loss."""
+def drive_share(field: Rows, y: Array, first: int, last: int, single: bool, drive: Array) -> tuple[float, Rounding]:
+    """Write the share of these blocks of samples of P g_h to `drive` (neurons, inputs); returns their summed loss.
+
+    In double or in single precision, then with what rounding does (see field/single_precision.py).
+    """
     neurons, inputs = drive.shape
     w, a = y[: neurons * inputs].reshape(neurons, inputs), y[neurons * inputs :]
+    if single:
+        return single_drive(field, w, a, first, last, drive)
     v = np.zeros(inputs)
     for h in range(neurons):
         for k in range(inputs):
             drive[h, k] = 0.0
             v[k] += a[h] * w[h, k]
-    return drive_of_rows(
-        field.rows, field.labels, field.mirror_labels, field.mirrored, w, a, v, field.alpha, field.loss, first, last, True, drive
+    size, count = field.blocks.shape[2], field.rows.shape[1]
+    total = drive_of_rows(
+        field.rows, field.labels, field.mirror_labels, field.mirrored, w, a, v, field.alpha, field.loss,
+        first * size, min(last * size, count), drive,
     )  # fmt: skip
+    return total, Rounding(0.0, 0.0, 0.0)
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
@@ -70,15 +63,15 @@ def velocity(field: Rows, y: Array, drive: Array, slope: Array) -> float:
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
 def all_stages(
-    field: Rows, y: Array, slopes: Array, squares: Array, tableau: Array, h: float, new: Array, drive: Array
-) -> float:
-    """Slopes 1, 2, ... of a step of length h with their squares, and its end in `new`; returns the summed loss there."""
-    total = 0.0
+    field: Rows, y: Array, slopes: Array, squares: Array, tableau: Array, h: float, single: bool, new: Array, drive: Array
+) -> tuple[float, Rounding]:
+    """Slopes 1, 2, ... of a step of length h with their squares, and its end in `new`; returns the summed loss and rounding there."""
+    total, rounding = 0.0, Rounding(0.0, 0.0, 0.0)
     for s in range(1, tableau.shape[0]):
         stage(y, slopes, tableau[s, :s], h, new)
-        total = drive_share(field, new, 0, field.rows.shape[1], drive)
+        total, rounding = drive_share(field, new, 0, field.blocks.shape[0], single, drive)
         squares[s] = velocity(field, new, drive, slopes[s])
-    return total
+    return total, rounding
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)

@@ -2,6 +2,10 @@
 
 Where some per mille are enough, paying for every crossing does not pay: a step of order 5 over many light kinks is as good. Sliding
 neurons chatter across their kinks within the tolerance, and where one leaves is decided by it.
+
+Where the tolerance allows it the field's large products are made in single precision, which takes less than half the time: as long as
+rounding, of 6e-8, changes pulls by less than ROUNDING_SHARE of the tolerance and the gradient by less than a tenth of itself. Both are
+measured at the end of every step, and a fit that leaves little to pull at, or a gradient that vanishes, goes on in double precision.
 """
 
 from __future__ import annotations
@@ -14,16 +18,20 @@ from ...arrays import Array
 from ...problem import Problem
 from ..deadline import look_at_clock
 from ..field import Motion
+from ..field.single_precision import UNIT, Rounding, Rows, unit_blocks
 from ..field.two_layer import TwoLayerField
 from ..field.two_layer_kernels import INPUT_TILE, NEURON_TILE, square_length
 from ..state import flatten, unflatten
 from ..steppers import tsitouras
 from ..steppers.step_size import StepControl, up_to
 from ..threads import in_shares, shares
-from .plain_step_kernels import Rows, all_stages, drive_share, relative_error, stage, velocity
+from .plain_step_kernels import all_stages, drive_share, relative_error, stage, velocity
 
 CONTROL = StepControl(order=5, grow=10.0)
 STEP_SHARE = 0.3  # of the tolerance, for one step: errors of steps add up, those at kinks are estimated too small
+ROUNDING_SHARE = 0.1  # of the tolerance, that single precision may change the pulls by
+CLEAR_GRADIENT = 10.0  # times its rounding that a gradient in single precision must be
+SINGLE_WORK = 0.4  # time of a multiply-add in single precision, of one in double
 FIRST = 0.1  # of the time in which neurons change by their own size
 
 
@@ -44,6 +52,10 @@ class Slopes(Protocol):
         """sum_s weights_s slopes_s over the size of the weights, the larger of y's and new's (root mean square)."""
         ...
 
+    def watch_rounding(self, y: Array, square: float, rtol: float) -> None:
+        """Leave single precision if it does not suffice at y, where |grad L|^2 is `square` and the last slope was taken."""
+        ...
+
     def flat(self, y: Array) -> Array:
         """Flat weights (t, size) of y (t, ...)."""
         ...
@@ -55,9 +67,10 @@ class TwoLayerSlopes:
     def __init__(self, problem: Problem, field: TwoLayerField) -> None:
         network = problem.network
         self.field = Rows(
-            field.rows, field.labels, field.mirror_labels, field.mirrored, network.alpha, problem.loss.code,
-            problem.data.samples, (network.trainable_layers[0], network.trainable_layers[1]), problem.l2,
+            field.rows, field.labels, field.mirror_labels, field.mirrored, network.alpha, problem.loss.code, problem.data.samples,
+            (network.trainable_layers[0], network.trainable_layers[1]), problem.l2, *unit_blocks(field.rows),
         )  # fmt: skip
+        self.single, self.rounding = True, Rounding(0.0, 0.0, 0.0)
         self.neurons, self.inputs = network.shapes[0]
         self.rows = -(-self.neurons // NEURON_TILE) * NEURON_TILE
         self.columns = -(-self.inputs // INPUT_TILE) * INPUT_TILE
@@ -65,24 +78,36 @@ class TwoLayerSlopes:
         padded = np.zeros((self.rows, self.columns))
         padded[: self.neurons, : self.inputs] = problem.weights[0]
         self.start = np.concatenate([padded.ravel(), problem.weights[1][0], np.zeros(self.rows - self.neurons)])
-        self.count = field.rows.shape[1]
-        self.work = float(self.count * self.drive.size)
+        self.count = len(self.field.blocks)
+
+    @property
+    def work(self) -> float:
+        """Of a slope, in multiply-adds of double precision."""
+        return SINGLE_WORK**self.single * float(self.field.rows.shape[1] * self.drive.size)
 
     def slope(self, y: Array, out: Array) -> tuple[float, float]:
-        def share(first: int, last: int) -> tuple[Array, float]:
+        def share(first: int, last: int) -> tuple[Array, float, Rounding]:
             drive = np.empty_like(self.drive)
-            return drive, drive_share(self.field, y, first, last, drive)
+            return drive, *drive_share(self.field, y, first, last, self.single, drive)
 
-        (drive, total), *others = in_shares(share, self.count, self.work)
-        for more, part in others:
+        (drive, total, self.rounding), *others = in_shares(share, self.count, self.work)
+        for more, part, rounding in others:
             drive += more
             total += part
+            self.rounding = Rounding(*(one + other for one, other in zip(self.rounding, rounding, strict=True)))
         return velocity(self.field, y, drive, out), total / self.field.samples
 
     def quick_stages(self, y: Array, slopes: Array, squares: Array, h: float, new: Array) -> float | None:
         if shares(self.count, self.work) > 1:
             return None
-        return all_stages(self.field, y, slopes, squares, tsitouras.TABLE, h, new, self.drive) / self.field.samples
+        total, self.rounding = all_stages(self.field, y, slopes, squares, tsitouras.TABLE, h, self.single, new, self.drive)
+        return total / self.field.samples
+
+    def watch_rounding(self, y: Array, square: float, rtol: float) -> None:
+        wrong, squares, reach = self.rounding
+        pulls_kept = UNIT * np.sqrt(wrong + squares) <= ROUNDING_SHARE * rtol * np.sqrt(squares)
+        gradient_kept = CLEAR_GRADIENT * UNIT * reach * np.sqrt(square_length(y)) <= self.field.samples * np.sqrt(square)
+        self.single = self.single and bool(pulls_kept and gradient_kept)
 
     def relative(self, y: Array, new: Array, slopes: Array, weights: Array) -> float:
         return relative_error(y, new, slopes, weights, self.neurons, self.rows)
@@ -109,6 +134,9 @@ class DeepSlopes:
     def quick_stages(self, y: Array, slopes: Array, squares: Array, h: float, new: Array) -> float | None:
         return None
 
+    def watch_rounding(self, y: Array, square: float, rtol: float) -> None:
+        pass
+
     def relative(self, y: Array, new: Array, slopes: Array, weights: Array) -> float:
         errors, sizes = weights @ slopes, np.maximum(y**2, new**2)
         layers = zip(unflatten(errors, self.shapes), unflatten(sizes, self.shapes), strict=True)
@@ -133,6 +161,7 @@ class PlainSteps:
         self.slopes, self.squares = np.empty((tsitouras.STAGES, self.y.size)), np.empty(tsitouras.STAGES)
         self.counts = {"steps": 0, "rejected": 0, "gradients": 1}
         self.squares[0], self.end_loss = self.field.slope(self.y, self.slopes[0])
+        self.field.watch_rounding(self.y, self.squares[0], rtol)
         speed = self.field.relative(self.y, self.y, self.slopes[:1], np.ones(1))
         self.step_size = FIRST / max(speed, np.finfo(float).tiny)
         self.h = 0.0
@@ -173,6 +202,7 @@ class PlainSteps:
         self.h = 0.0
         self.y, self.new = self.new, self.y
         self.slopes[0], self.squares[0] = self.slopes[-1], self.squares[-1]
+        self.field.watch_rounding(self.y, self.squares[0], self.rtol)
         return float(np.sqrt(self.squares[0])), self.end_loss
 
     def successor(self) -> None:

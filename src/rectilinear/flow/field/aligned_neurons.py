@@ -267,6 +267,7 @@ def cheap_losses(
     samples = len(mirrored) + np.sum(mirrored)
     split = Split(np.zeros(neurons), np.arange(neurons), 1.0, 0.0)
     unused = np.empty((0, 0))
+    in_vain, rest = 0, 0
     for t in range(first, len(states), stride):
         w, a = states[t, : neurons * inputs].reshape(neurons, inputs), states[t, neurons * inputs :]
         found[t] = np.nan
@@ -275,6 +276,9 @@ def cheap_losses(
             if (zero.longest * reach) ** 2 <= ROUNDING_OF_LOSS * zero.loss:
                 found[t] = samples * (zero.loss - np.sum(zero.pull * v))
                 continue
+        if rest > 0:  # after looking in vain n times, look again n states later
+            rest -= 1
+            continue
         for attempt in range(2):  # by the split of the state before, or else by one of its own
             if split.cost < (CHEAP if attempt == 0 else worthwhile):
                 right, total = drive_of_split(
@@ -284,3 +288,5 @@ def cheap_losses(
                     found[t] = total
                     break
             split = cheapest_split(w, a, rows, lengths, worthwhile)
+        in_vain = in_vain + 1 if np.isnan(found[t]) else 0
+        rest = in_vain

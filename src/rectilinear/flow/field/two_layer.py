@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
-
 import numpy as np
 
 from ...arrays import Array, Mask
@@ -11,7 +9,7 @@ from ...problem import Problem
 from ..state import unflatten
 from ..threads import in_shares, shares
 from . import aligned_neurons
-from .two_layer_kernels import INPUT_TILE, NEURON_TILE, drive_of_rows, padded, velocity_of_drive
+from .two_layer_kernels import INPUT_TILE, NEURON_TILE, drive_of_rows, loss_of_rows, padded, velocity_of_drive
 from .weight_decay import add_decay
 
 SPLIT_AGE = 40  # evaluations after which a better split is looked for
@@ -50,7 +48,7 @@ class TwoLayerField:
         w, second = unflatten(theta, self.shapes)
         dw, da = unflatten(out, self.shapes)
         a = second[0]
-        drive, total = self._drive(w, a, backward=True)
+        drive, total = self._drive(w, a)
         samples, trains = problem.data.samples, problem.network.trainable_layers
         velocity_of_drive(drive, samples, w, a, (trains[0], trains[1]), dw, da[0])
         if not problem.l2:
@@ -61,7 +59,7 @@ class TwoLayerField:
         states, found = np.ascontiguousarray(states), np.full(len(states), np.nan)
         work = states.size * self.rows.shape[1]
         stride = shares(len(states), work)
-        in_shares(lambda first, _: copy(self)._write_losses(states, first, stride, found), stride, work)
+        in_shares(lambda first, _: self._write_losses(states, first, stride, found), stride, work)
         return found
 
     def _write_losses(self, states: Array, first: int, stride: int, found: Array) -> None:
@@ -71,16 +69,19 @@ class TwoLayerField:
                 states, self.shapes[0][1], self.rows, self.lengths, self.labels, self.mirror_labels, self.mirrored,
                 self.problem.network.alpha, self.problem.loss.code, aligned_neurons.WORTHWHILE, self.zero, first, stride, found,
             )  # fmt: skip
-            found[first::stride] /= self.problem.data.samples
         for t in range(first, len(states), stride):
             if np.isnan(found[t]):
                 w, second = unflatten(states[t], self.shapes)
-                found[t] = self._drive(w, second[0], backward=False)[1]
+                found[t] = loss_of_rows(
+                    self.rows[: w.shape[1]], self.labels, self.mirror_labels, self.mirrored, w, second[0],
+                    self.problem.network.alpha, self.problem.loss.code,
+                )  # fmt: skip
+        found[first::stride] /= self.problem.data.samples
 
-    def _drive(self, w: Array, a: Array, backward: bool) -> tuple[Array, float]:
+    def _drive(self, w: Array, a: Array) -> tuple[Array, float]:
         """P g_h for each neuron (neurons, inputs), and the mean loss."""
         neurons, inputs = w.shape
-        if (found := self._aligned_drive(w, a, backward)) is not None:
+        if (found := self._aligned_drive(w, a)) is not None:
             return found
         padded_w = padded(w, NEURON_TILE, INPUT_TILE)
         padded_a = np.zeros(len(padded_w))
@@ -93,7 +94,7 @@ class TwoLayerField:
             drive = np.zeros_like(padded_w)
             summed = drive_of_rows(
                 self.rows, self.labels, self.mirror_labels, self.mirrored,
-                padded_w, padded_a, v, network.alpha, loss, first, last, backward, drive,
+                padded_w, padded_a, v, network.alpha, loss, first, last, drive,
             )  # fmt: skip
             return drive, summed
 
@@ -103,7 +104,7 @@ class TwoLayerField:
             summed += part
         return drive[:neurons, :inputs], summed / self.problem.data.samples
 
-    def _aligned_drive(self, w: Array, a: Array, backward: bool) -> tuple[Array, float] | None:
+    def _aligned_drive(self, w: Array, a: Array) -> tuple[Array, float] | None:
         """The same as `_drive`, for neurons most of which point along one line; None if they do not.
 
         Aligned neurons are looked for anew when those known are no longer, and now and then to profit from more.
@@ -116,7 +117,7 @@ class TwoLayerField:
         while self._last_split is not None:
             right, total = aligned_neurons.drive_of_split(
                 self._last_split, self.rows, self.lengths, self.labels, self.mirror_labels, self.mirrored, w, a,
-                self.problem.network.alpha, self.problem.loss.code, backward, drive,
+                self.problem.network.alpha, self.problem.loss.code, True, drive,
             )  # fmt: skip
             if right:
                 return drive, total / self.problem.data.samples

@@ -47,13 +47,12 @@ def drive_of_rows(
     loss: int,
     first: int,
     last: int,
-    backward: bool,
     drive: Array,
 ) -> float:
     """Add the share of rows first..last-1 to P g_h in `drive` (neurons, inputs), and return their summed loss.
 
     `rows` (inputs, rows) holds one column per sample or mirrored pair; `w` (neurons, inputs) and `rows` are padded with
-    zeros to whole tiles. `labels` and `mirror_labels` are y at x and at -x. Without `backward` only the loss is computed.
+    zeros to whole tiles. `labels` and `mirror_labels` are y at x and at -x.
     """
     inputs, neurons = rows.shape[0], w.shape[0]
     c, e = 0.5 * (1.0 + alpha), 0.5 * (1.0 - alpha)
@@ -105,8 +104,6 @@ def drive_of_rows(
                 total += sample_loss(loss, y, f)
                 odd_pull[i] -= pull
                 even_pull[i] += pull
-        if not backward:
-            continue
         for k in range(inputs):
             for i in range(block):
                 common[k] += odd_pull[i] * x[k, i]
@@ -139,6 +136,39 @@ def drive_of_rows(
     for h in range(neurons):
         for k in range(inputs):
             drive[h, k] += c * common[k]
+    return total
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def loss_of_rows(
+    rows: Array, labels: Array, mirror_labels: Array, mirrored: Mask, w: Array, a: Array, alpha: float, loss: int
+) -> float:
+    """The summed loss alone, of rows as above and weights without padding: a product by BLAS for each block."""
+    inputs, neurons = w.shape[1], w.shape[0]
+    count = rows.shape[1]
+    c, e = 0.5 * (1.0 + alpha), 0.5 * (1.0 - alpha)
+    block = min(2 * BLOCK, count)
+    z, x = np.empty((neurons, block)), np.empty((inputs, block))
+    even, linear = np.empty(block), np.empty(block)
+    v = reach_and_sum(w, a)[1]
+    total = 0.0
+    for start in range(0, count, block):
+        size = min(block, count - start)
+        even[:] = 0.0
+        linear[:] = 0.0
+        for k in range(inputs):
+            row = rows[k, start : start + size]
+            for i in range(size):
+                x[k, i] = row[i]
+                linear[i] += v[k] * row[i]
+        np.dot(w, x, z)
+        for h in range(neurons):
+            for i in range(block):
+                even[i] += a[h] * abs(z[h, i])
+        for i in range(size):
+            total += sample_loss(loss, labels[start + i], e * even[i] + c * linear[i])
+            if mirrored[start + i]:
+                total += sample_loss(loss, mirror_labels[start + i], e * even[i] - c * linear[i])
     return total
 
 
