@@ -108,11 +108,26 @@ def frozen_velocity(theta, group, seen, y, loss, l2, train):
     return out
 
 
-def frozen_jacobian(theta, *arguments):
-    """d(frozen_velocity)/d theta, (size, size), by complex steps."""
+def rescaled_velocity(theta, group, seen, y, live, loss, train):
+    """d theta/ds = -grad ln L, L the loss of the live samples, of the same neurons."""
+    d = theta.shape[1] - 1
+    total, out = 0.0, np.zeros_like(theta)
+    for i in np.flatnonzero(live):
+        margin = y[i] * sum(theta[e, d] * theta[e, j] * seen[group[e], i, j] for e in range(len(theta)) for j in range(d))
+        total += np.log(1 + np.exp(-margin)) if loss == "logistic" else np.exp(-margin)
+        pull = y[i] / (1 + np.exp(margin)) if loss == "logistic" else y[i] * np.exp(-margin)
+        for e in range(len(theta)):
+            for j in range(d):
+                out[e, j] += theta[e, d] * pull * seen[group[e], i, j] * train[0]
+                out[e, d] += theta[e, j] * pull * seen[group[e], i, j] * train[1]
+    return out / total
+
+
+def jacobian(velocity, theta, *arguments):
+    """d(velocity)/d theta, (size, size), by complex steps."""
     columns = []
     for k in range(theta.size):
         moved = theta.astype(complex).ravel()
         moved[k] += 1e-30j
-        columns.append(frozen_velocity(moved.reshape(theta.shape), *arguments).imag.ravel() / 1e-30)
+        columns.append(velocity(moved.reshape(theta.shape), *arguments).imag.ravel() / 1e-30)
     return np.array(columns).T

@@ -19,12 +19,17 @@ def six_points(width, scale, seed):
     return rl.Problem(rl.datasets.six_points(), network, network.init(scale, seed=seed))
 
 
-def frozen_problem(loss):
+def frozen_problem(loss, l2):
     """Eight neurons in three groups: the smooth stretch between two events."""
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((6, 2)), rng.standard_normal(6)
     seen = np.stack([x * (rng.random(6) > 0.5)[:, None] for _ in range(3)])
-    return rng.standard_normal((8, 3)) * 0.5, rng.integers(0, 3, 8), seen, np.sign(y) if loss else y, loss
+    theta, group = rng.standard_normal((8, 3)) * 0.5, rng.integers(0, 3, 8)
+    order = np.argsort(group, kind="stable")
+    theta, group = theta[order], group[order]
+    return theta, frozen.FrozenField(
+        group, seen, np.sign(y) if loss else y, np.ones(6, dtype=bool), np.ones(2), loss, l2, False
+    )
 
 
 @pytest.mark.parametrize(
@@ -32,14 +37,11 @@ def frozen_problem(loss):
 )
 @pytest.mark.parametrize("l2", [0.0, 0.1])
 def test_collocation_converges_with_order_eight_at_least(loss, end, steps, l2):
-    theta, group, seen, y, loss = frozen_problem(loss)
-    train = np.ones(2)
+    theta, field = frozen_problem(loss, l2)
 
     def rhs(_, flat):
         out = np.empty_like(theta)
-        frozen.velocity(
-            flat.reshape(theta.shape), group, seen, y, loss, l2, train, out, np.empty((3, 2)), np.empty(6), np.empty(6)
-        )
+        frozen.velocity(flat.reshape(theta.shape), field, out, np.empty((3, 2)), np.empty(6), np.empty(6))
         return out.ravel()
 
     exact = solve_ivp(rhs, (0.0, end), theta.ravel(), method="DOP853", rtol=1e-13, atol=1e-14).y[:, -1]
@@ -47,27 +49,10 @@ def test_collocation_converges_with_order_eight_at_least(loss, end, steps, l2):
     for count in (steps, 2 * steps):
         here = theta.copy()
         for _ in range(count):
-            stages = np.zeros((5, *theta.shape))
-            sizes = np.linalg.norm(here, axis=1)
-            status = radau.collocation_step(
-                here,
-                group,
-                seen,
-                y,
-                loss,
-                l2,
-                train,
-                sizes,
-                1e-12,
-                1.0,
-                0.0,
-                end / count,
-                stages,
-                np.empty(6),
-                np.empty((6, 6)),
-            )
-            assert status[0] >= 0.0
-            here = here + stages[-1]
+            nodes = radau.Nodes(np.zeros((5, *theta.shape)), np.empty(6), np.empty((6, 6)), np.empty(6))
+            accuracy = radau.Accuracy(np.linalg.norm(here, axis=1), 1.0, 1e-12, 0.0)
+            assert radau.collocation_step(here, field, accuracy, end / count, nodes)[0] >= 0.0
+            here = here + nodes.stages[-1]
         errors.append(np.abs(here.ravel() - exact).max())
     assert errors[1] > 2e-14  # still above rounding
     assert np.log2(errors[0] / errors[1]) > 8.0

@@ -8,7 +8,7 @@ import rectilinear as rl
 from rectilinear.flow import collocation, threads
 from rectilinear.flow.field import DeepField, TwoLayerField, aligned_neurons, deep, make_field
 from rectilinear.flow.field.common_patterns import CommonPatterns
-from rectilinear.flow.field.frozen import capacitance, solve, velocity
+from rectilinear.flow.field.frozen import FrozenField, linearise, solve, velocity
 from rectilinear.flow.field.two_layer_kernels import BLOCK, padded
 from rectilinear.flow.kinks.geometry import Kinks
 from rectilinear.flow.state import flatten, unflatten
@@ -304,14 +304,20 @@ def frozen(rng, samples, d, neurons, groups, loss, alpha=0.3):
     y = rng.standard_normal(samples) if loss == "square" else rng.choice([-1.0, 1.0], samples)
     x = rng.standard_normal((samples, d))
     seen = np.where(rng.random((groups, samples)) < 0.5, 1.0, alpha)[:, :, None] * x
-    return rng.standard_normal((neurons, d + 1)), rng.integers(0, groups, neurons), seen, y
+    return rng.standard_normal((neurons, d + 1)), np.sort(rng.integers(0, groups, neurons)), seen, y
 
 
-def frozen_velocity(theta, group, seen, y, loss, l2, train):
-    out, g = np.full_like(theta, np.nan), np.empty((len(seen), theta.shape[1] - 1))
-    f, pull = np.empty(len(y)), np.empty(len(y))
-    mean, speed = velocity(theta, group, seen, y, LOSSES.index(loss), l2, train, out, g, f, pull)
-    return out, g, f, pull, mean, speed
+def frozen_field(group, seen, y, loss, l2, train, live=None, rescaled=False):
+    live = np.ones(len(y), dtype=bool) if live is None else live
+    return FrozenField(group, seen, y, live, np.array(train), LOSSES.index(loss), l2, rescaled)
+
+
+def frozen_velocity(theta, field):
+    """The velocity, drives, pulls, curvatures, objective and squared speed."""
+    out, g = np.full_like(theta, np.nan), np.empty((len(field.seen), theta.shape[1] - 1))
+    pull, curvature = np.empty(len(field.y)), np.empty(len(field.y))
+    objective, speed = velocity(theta, field, out, g, pull, curvature)
+    return out, g, pull, curvature, objective, speed
 
 
 TRAINED = {"both layers": (1.0, 1.0), "first layer": (1.0, 0.0), "second layer": (0.0, 1.0)}
@@ -327,15 +333,17 @@ def test_frozen_velocity_is_the_field_where_patterns_are_those_of_the_weights(lo
         w, a = problem.weights
         seen = np.where(w @ problem.x.T > 0, 1.0, 0.3)[:, :, None] * problem.x
         theta = np.concatenate([w, a.T], axis=1)
-        out, g, f, pull, mean, speed = frozen_velocity(
-            theta, np.arange(neurons), seen, problem.y, loss, problem.l2, np.array(train)
-        )
+        field = frozen_field(np.arange(neurons), seen, problem.y, loss, problem.l2, train)
+        out, g, pull, curvature, mean, speed = frozen_velocity(theta, field)
         dw, da = (-layer for layer in naive.gradient(problem, problem.weights))
         np.testing.assert_allclose(out, np.concatenate([dw, da.T], axis=1), rtol=0, atol=ROUNDING * np.abs(out).max())
+        f = naive.outputs(problem, problem.weights)
         np.testing.assert_allclose(
-            f, naive.outputs(problem, problem.weights), rtol=0, atol=ROUNDING * max(1, np.abs(f).max())
+            pull, problem.loss.pull(problem.y, f) / samples, rtol=0, atol=ROUNDING * max(1, np.abs(f).max())
         )
-        np.testing.assert_allclose(pull, problem.loss.pull(problem.y, f) / samples, rtol=ROUNDING)
+        np.testing.assert_allclose(
+            curvature, problem.loss.curvature(problem.y, f) / samples, rtol=ROUNDING * max(1, np.abs(f).max())
+        )
         np.testing.assert_allclose(g, np.einsum("i,hid->hd", pull, seen), rtol=0, atol=ROUNDING * np.abs(g).max())
         assert mean == pytest.approx(problem.data_loss(problem.weights), rel=ROUNDING)
         assert speed == pytest.approx(np.sum(out**2), rel=ROUNDING)
@@ -346,47 +354,49 @@ def test_frozen_velocity_of_groups(loss):
     rng = np.random.default_rng(6)
     for samples, d, neurons, groups in [(1, 1, 1, 1), (3, 2, 5, 2), (4, 3, 2, 3)]:
         theta, group, seen, y = frozen(rng, samples, d, neurons, groups, loss)
-        out = frozen_velocity(theta, group, seen, y, loss, 0.2, np.ones(2))[0]
+        out = frozen_velocity(theta, frozen_field(group, seen, y, loss, 0.2, np.ones(2)))[0]
         expected = naive.frozen_velocity(theta, group, seen, y, loss, 0.2, (1.0, 1.0))
         np.testing.assert_allclose(out, expected, rtol=0, atol=ROUNDING * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("train", TRAINED.values(), ids=TRAINED)
-@pytest.mark.parametrize("loss", LOSSES)
-def test_newton_s_linear_system_is_solved_as_by_the_dense_jacobian(loss, train):
+@pytest.mark.parametrize(
+    ("loss", "rescaled"), [*((loss, False) for loss in LOSSES), ("logistic", True), ("exponential", True)]
+)
+def test_newton_s_linear_system_is_solved_as_by_the_dense_jacobian(loss, rescaled, train):
     rng = np.random.default_rng(7)
     for samples, d, neurons, groups in [(1, 1, 1, 1), (2, 1, 3, 2), (5, 2, 4, 3), (3, 3, 6, 2)]:
         theta, group, seen, y = frozen(rng, samples, d, neurons, groups, loss)
         theta *= 0.5
-        moves = np.array(train)
-        _, g, f, _, _, _ = frozen_velocity(theta, group, seen, y, loss, 0.0, moves)
-        curvature = {
-            "square": np.ones_like,
-            "logistic": lambda m: np.exp(m) / (1 + np.exp(m)) ** 2,
-            "exponential": lambda m: np.exp(-m),
-        }
-        root = np.sqrt(curvature[loss](y * f) / samples)
-        jacobian = naive.frozen_jacobian(theta, group, seen, y, loss, 0.0, train)
+        live = np.arange(samples) != 1
+        field = frozen_field(group, seen, y, loss, 0.0, train, live, rescaled)
+        _, g, pull, curvature, _, _ = frozen_velocity(theta, field)
+        if rescaled:
+            jacobian = naive.jacobian(naive.rescaled_velocity, theta, group, seen, y, live, loss, train)
+        else:
+            jacobian = naive.jacobian(naive.frozen_velocity, theta, group, seen, y, loss, 0.0, train)
         right = rng.standard_normal(theta.shape) + 1j * rng.standard_normal(theta.shape)
-        right[:, :d] *= moves[0]  # what does not train has no velocity, so Newton never asks for it to move
-        right[:, d] *= moves[1]
-        for mu in (2.0 + 0.0j, 0.7 + 1.3j):
-            inverse = capacitance(mu, theta, group, seen, g, root, moves)
+        right[:, :d] *= train[0]  # what does not train has no velocity, so Newton never asks for it to move
+        right[:, d] *= train[1]
+        mus = np.array([2.0 + 0.0j, 0.7 + 1.3j])
+        at = linearise(theta, field, mus, g, pull, curvature)
+        for q, mu in enumerate(mus):
             out = np.empty_like(right)
-            solve(mu, theta, group, seen, g, root, moves, inverse, right, out)
+            solve(at, field, q, right, out)
             dense = np.linalg.solve(mu * np.eye(theta.size) - jacobian, right.ravel()).reshape(theta.shape)
             np.testing.assert_allclose(out, dense, rtol=0, atol=1e-11 * np.abs(dense).max())
 
 
 @pytest.mark.parametrize("train", TRAINED.values(), ids=TRAINED)
-def test_capacitance_is_woodbury_s_small_matrix(train):
-    """(I + R j^T A^{-1} j R)^{-1} with j = df/d theta and A = mu - (the arrow matrices of the neurons)."""
+def test_linearising_gives_woodbury_s_small_matrix(train):
+    """(I + C K)^{-1} C with K = j^T A^{-1} j, j = df/d theta and A = mu - (the arrow matrices of the neurons)."""
     rng = np.random.default_rng(8)
     samples, d, neurons = 4, 2, 3
     theta, group, seen, y = frozen(rng, samples, d, neurons, 2, "square")
     moves, mu = np.array(train), 1.1 + 0.4j
-    _, g, _, _, _, _ = frozen_velocity(theta, group, seen, y, "square", 0.0, moves)
-    root = rng.uniform(0.5, 1.0, samples)
+    field = frozen_field(group, seen, y, "square", 0.0, moves)
+    _, g, pull, _, _, _ = frozen_velocity(theta, field)
+    curvature = rng.uniform(0.5, 1.0, samples)
     arrows, slopes = np.zeros((theta.size, theta.size)), np.zeros((theta.size, samples))
     for e in range(neurons):
         here = slice(e * (d + 1), (e + 1) * (d + 1))
@@ -396,9 +406,10 @@ def test_capacitance_is_woodbury_s_small_matrix(train):
         slopes[here] = np.concatenate(
             [moves[0] * theta[e, d] * seen[group[e]], moves[1] * (seen[group[e]] @ theta[e, :d])[:, None]], axis=1
         ).T
-    small = np.eye(samples) + root[:, None] * (slopes.T @ np.linalg.solve(mu * np.eye(theta.size) - arrows, slopes)) * root
-    ours = capacitance(mu, theta, group, seen, g, root, moves)
-    np.testing.assert_allclose(ours @ small, np.eye(samples), rtol=0, atol=1e-12)
+    kernel = slopes.T @ np.linalg.solve(mu * np.eye(theta.size) - arrows, slopes)
+    ours = linearise(theta, field, np.array([mu]), g, pull, curvature).couplings[0]
+    exact = np.linalg.solve(np.eye(samples) + curvature[:, None] * kernel, np.diag(curvature))
+    np.testing.assert_allclose(ours, exact, rtol=0, atol=1e-12)
 
 
 def test_collocation_has_the_nodes_and_weights_of_radau():

@@ -11,8 +11,10 @@ from scipy.special import expi
 import rectilinear as rl
 from rectilinear.errors import InputError
 from rectilinear.flow.collocation import ALL_NODES, ORDER
+from rectilinear.flow.field.frozen import FrozenField
 from rectilinear.flow.field.log_domain import normalised_pulls
-from rectilinear.flow.steppers.radau_log_time import log_integral, rescaled_step
+from rectilinear.flow.steppers.elapsed_time import log_integral
+from rectilinear.flow.steppers.radau import Accuracy, Nodes, collocation_step
 from rectilinear.long_trajectory import LongTrajectory
 from rectilinear.trajectory import Status
 
@@ -127,16 +129,15 @@ class TestKernels:
         slopes = np.where(problem.x @ problem.weights[0].T > 0, 1.0, 0.3).T
         seen = slopes[:, :, None] * problem.x  # frozen patterns: one group a neuron
 
+        field = FrozenField(np.arange(4), seen, problem.y, np.ones(5, dtype=bool), np.ones(2), 1, 0.0, True)
+
         def end(steps, length=2.0):
             here = theta.copy()
             for _ in range(steps):
-                stages = np.zeros((5, *theta.shape))
-                error, _ = rescaled_step(
-                    here, np.arange(4), seen, problem.y, np.ones(5, dtype=bool), 1, np.ones(2), np.ones(4), 1e-13,
-                    length / steps, stages, np.empty(6), np.empty(6), np.empty((6, 5)),
-                )  # fmt: skip
+                nodes = Nodes(np.zeros((5, *theta.shape)), np.empty(6), np.empty((6, 5)), np.empty(6))
+                error, _ = collocation_step(here, field, Accuracy(np.ones(4), np.inf, 1e-13, 0.0), length / steps, nodes)
                 assert error >= 0
-                here = here + stages[-1]
+                here = here + nodes.stages[-1]
             return here
 
         reference = end(32)

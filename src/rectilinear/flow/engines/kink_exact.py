@@ -17,6 +17,7 @@ from ...events import Events, Kind
 from ...problem import Problem
 from ..collocation import NODES, STAGES, WEIGHTS, bases_at, basis_at, earliest, integral_weights
 from ..deadline import look_at_clock
+from ..field.frozen import FrozenField
 from ..kinks.balance import Balance
 from ..kinks.crossings import all_crossings
 from ..kinks.decisions import Decisions, first_start
@@ -25,7 +26,7 @@ from ..kinks.holds import Holds
 from ..kinks.neuron_groups import Groups
 from ..kinks.origin import exit_from_origin
 from ..state import Start, flatten, layers_of
-from ..steppers.radau import collocation_step
+from ..steppers.radau import Accuracy, Nodes, collocation_step
 from ..steppers.step_size import StepControl
 from ..tolerances import HOLD_BAND, PAST_KINK_HEIGHT, ROUNDED_SUM, SAME_TIME, SMALLEST_STEP, TINY
 from .light_neurons import KnownStep
@@ -66,6 +67,7 @@ class KinkEngine:
         self.decisions = decisions or Decisions(Kinks(problem))
         self.kinks = self.decisions.kinks
         start = start or first_start(problem, self.decisions)
+        self.live = np.ones(len(problem.y), dtype=np.bool_)
         self.train = np.array(problem.network.trainable_layers, dtype=np.float64)
         self.reach = float(np.linalg.norm(problem.x, axis=1).mean())
         self.now, self.energy, self.h = start.t, start.energy, 0.0
@@ -181,13 +183,15 @@ class KinkEngine:
         look_at_clock()
         self.steps += 1
         groups, problem = self.groups, self.problem
-        self.stages, self.energies = guess, np.empty(STAGES + 1)
-        self.pulls = np.empty((STAGES + 1, len(problem.y)))
+        nodes = Nodes(guess, np.empty(STAGES + 1), np.empty((STAGES + 1, len(problem.y))), np.empty(STAGES + 1))
         sizes = np.maximum(np.linalg.norm(groups.carried, axis=1), TINY)
-        self.error, evaluations, self.objective, _ = collocation_step(
-            groups.carried, groups.group, groups.seen, problem.y, problem.loss.code, problem.l2, self.train,
-            sizes, self.rtol, self._output_size(), self.noise, h, self.stages, self.energies, self.pulls,
-        )  # fmt: skip
+        accuracy = Accuracy(sizes, self._output_size(), self.rtol, self.noise)
+        field = FrozenField(
+            groups.group, groups.seen, problem.y, self.live, self.train, problem.loss.code, problem.l2, False
+        )
+        self.error, evaluations = collocation_step(groups.carried, field, accuracy, h, nodes)
+        self.stages, self.energies, self.pulls, objectives = nodes
+        self.objective = float(objectives[-1])
         self.evaluations += evaluations
         self.h = h
         return self.error >= 0.0

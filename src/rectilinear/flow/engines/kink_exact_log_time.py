@@ -15,9 +15,11 @@ from ...arrays import Array, Mask
 from ...errors import FlowError
 from ...problem import Problem
 from ..collocation import NODES, STAGES, basis_at, earliest
+from ..field.frozen import FrozenField
 from ..field.log_domain import normalised_pulls
 from ..state import layers_of, neurons_of, unflatten
-from ..steppers.radau_log_time import log_integral, rescaled_step
+from ..steppers.elapsed_time import log_integral
+from ..steppers.radau import Accuracy, Nodes, collocation_step
 from ..tolerances import AT_REST, HOLD_BAND, SAME_SHARE, SMALLEST_STEP, TINY
 from .kink_exact import KinkEngine
 
@@ -91,13 +93,12 @@ class LongEngine(KinkEngine):
         if self._solved is not None and h < BEYOND * self._solved[0]:  # a step from here is known: its beginning
             length, stages = self._solved
             guess = np.einsum("sj,jek->sek", np.array([basis_at(c * h / length)[1:] for c in NODES]), stages)
-        self.stages, self.energies, self.log_losses = guess, np.empty(STAGES + 1), np.empty(STAGES + 1)
-        self.pulls = np.empty((STAGES + 1, len(problem.y)))
+        nodes = Nodes(guess, np.empty(STAGES + 1), np.empty((STAGES + 1, len(problem.y))), np.empty(STAGES + 1))
         sizes = np.maximum(np.linalg.norm(groups.carried, axis=1), TINY)
-        self.error, evaluations = rescaled_step(
-            groups.carried, groups.group, groups.seen, problem.y, self.live, problem.loss.code, self.train,
-            sizes, self.rtol, h, self.stages, self.energies, self.log_losses, self.pulls,
-        )  # fmt: skip
+        accuracy = Accuracy(sizes, np.inf, self.rtol, 0.0)
+        field = FrozenField(groups.group, groups.seen, problem.y, self.live, self.train, problem.loss.code, 0.0, True)
+        self.error, evaluations = collocation_step(groups.carried, field, accuracy, h, nodes)
+        self.stages, self.energies, self.pulls, self.log_losses = nodes
         self.pulls[:, ~self.live] = self._unseen_pulls()
         self.evaluations += evaluations
         self.objective = float(self.log_losses[-1])

@@ -3,73 +3,175 @@
 Neurons are listed by group (one pattern each); group k *sees* the samples as X_k[i] = sigma'_ki Pi_k x_i, where Pi_k projects out
 the normals of the kinks the group is held on. Then
 
-    v_k = sum of a_e w_e over the group,   f_i = sum_k v_k . X_k[i],   g_k = (1/P) sum_i pull_i X_k[i],
-    dw_e/dt = a_e g_k - l2 w_e,            da_e/dt = g_k . w_e - l2 a_e.
+    v_k = sum of a_e w_e over the group,   f_i = sum_k v_k . X_k[i],   g_k = sum_i q_i X_k[i],
+    dw_e/dt = a_e g_k - l2 w_e,            da_e/dt = g_k . w_e - l2 a_e,
 
-The Jacobian is one small arrow matrix per neuron minus a term of rank n (samples), so that (mu - J) is solved by Woodbury's
-formula at a cost linear in the neurons: no matrix of the size of the weights is ever formed.
+in ordinary time with q_i = -l'_i / P, or in rescaled time with the q_i of `log_domain`.
+
+The Jacobian is one small arrow matrix per neuron minus j C j^T, j_i = df_i/d theta, of rank n (samples): C = diag(l''_i / P) in
+ordinary time. So (mu - J) is solved by Woodbury's formula, which needs (I + C K)^{-1} C with K = j^T A^{-1} j, A = mu - (the arrow
+matrices): n x n, at a cost linear in the neurons. No matrix of the size of the weights is ever formed.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numba
 import numpy as np
 
-from ...arrays import Array, Complex, Indices
-from .sample_losses import sample_loss, sample_pull
+from ...arrays import Array, Complex, Indices, Mask
+from ..fast_math import FAST
+from .log_domain import normalised_pulls
+from .sample_losses import mean_pulls
 
 
-@numba.njit(cache=True, nogil=True)
-def velocity(
-    theta: Array,
-    group: Indices,
-    seen: Array,
-    y: Array,
-    loss: int,
-    l2: float,
-    train: Array,
-    out: Array,
-    g: Array,
-    f: Array,
-    pull: Array,
-) -> tuple[float, float]:
-    """Write d theta/dt (neurons, inputs + 1), the drives g (groups, inputs), outputs f and pulls -dl/df/P (samples).
+class FrozenField(NamedTuple):
+    """What the velocity depends on beside the neurons, which are listed in order of their groups."""
 
-    Returns the mean loss and |d theta/dt|^2.
+    group: Indices  # (neurons,), rising
+    seen: Array  # (groups, samples, inputs)
+    y: Array  # (samples,)
+    live: Mask  # (samples,): which count in rescaled time
+    train: Array  # (2,): 1 for a layer that trains, else 0
+    loss: int
+    l2: float
+    rescaled: bool  # d theta/ds = -grad ln L instead of d theta/dt = -grad L
+
+
+class Linearisation(NamedTuple):
+    """The Jacobian at theta, ready to solve with mu_q - J: drives g (groups, inputs), (I + C K)^{-1} C for each mu (mus, n, n)."""
+
+    theta: Array
+    g: Array
+    mus: Complex
+    couplings: Complex
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def velocity(theta: Array, field: FrozenField, out: Array, g: Array, pull: Array, curvature: Array) -> tuple[float, float]:
+    """Write d theta/dt (neurons, inputs + 1), the drives g (groups, inputs), pulls q and the diagonal of C (samples,).
+
+    Returns the mean loss, or ln of it in rescaled time, and |d theta/dt|^2.
     """
     neurons, d = theta.shape[0], theta.shape[1] - 1
-    groups, samples = seen.shape[0], seen.shape[1]
-    v = np.zeros((groups, d))
+    groups, samples = field.seen.shape[0], field.seen.shape[1]
+    v, f = np.zeros((groups, d)), np.zeros(samples)
     for e in range(neurons):
-        a = theta[e, d]
         for j in range(d):
-            v[group[e], j] += a * theta[e, j]
-    total = 0.0
+            v[field.group[e], j] += theta[e, d] * theta[e, j]
+    for k in range(groups):
+        for i in range(samples):
+            output = 0.0
+            for j in range(d):
+                output += v[k, j] * field.seen[k, i, j]
+            f[i] += output
+    if field.rescaled:
+        objective = normalised_pulls(field.loss, field.y, f, field.live, pull, curvature)
+    else:
+        objective = mean_pulls(field.loss, field.y, f, pull, curvature)
     for k in range(groups):
         for j in range(d):
             g[k, j] = 0.0
-    for i in range(samples):
-        output = 0.0
-        for k in range(groups):
+        for i in range(samples):
             for j in range(d):
-                output += v[k, j] * seen[k, i, j]
-        f[i] = output
-        total += sample_loss(loss, y[i], output)
-        pull[i] = sample_pull(loss, y[i], output) / samples
-        for k in range(groups):
-            for j in range(d):
-                g[k, j] += pull[i] * seen[k, i, j]
-    speed = 0.0
+                g[k, j] += pull[i] * field.seen[k, i, j]
+    energy = 0.0
     for e in range(neurons):
-        a, k = theta[e, d], group[e]
-        gain = 0.0
+        a, k, gain = theta[e, d], field.group[e], 0.0
         for j in range(d):
             gain += g[k, j] * theta[e, j]
-            out[e, j] = train[0] * (a * g[k, j] - l2 * theta[e, j])
-            speed += out[e, j] * out[e, j]
-        out[e, d] = train[1] * (gain - l2 * a)
-        speed += out[e, d] * out[e, d]
-    return total / samples, speed
+            out[e, j] = field.train[0] * (a * g[k, j] - field.l2 * theta[e, j])
+            energy += out[e, j] * out[e, j]
+        out[e, d] = field.train[1] * (gain - field.l2 * a)
+        energy += out[e, d] * out[e, d]
+    return objective, energy
+
+
+@numba.njit(cache=True, nogil=True)
+def linearise(theta: Array, field: FrozenField, mus: Complex, g: Array, pull: Array, curvature: Array) -> Linearisation:
+    """For mu_q - J, where `velocity` found these drives, pulls and curvatures; `mus` includes the weight decay."""
+    samples = pull.shape[0]
+    couplings = np.zeros((mus.shape[0], samples, samples), dtype=np.complex128)
+    _add_kernels(theta, field, mus, g, couplings)
+    for q in range(mus.shape[0]):
+        _couple(field.rescaled, pull, curvature, couplings[q])
+    return Linearisation(theta, g, mus, couplings)
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def _add_kernels(theta: Array, field: FrozenField, mus: Complex, g: Array, kernels: Complex) -> None:
+    """Add K = j^T A^{-1} j for each mu to `kernels` (mus, samples, samples).
+
+    A neuron (w, a) that sees the samples as rows of X adds a^2/mu X X^T (first layer trained) and, with p = a X g if both
+    layers are trained, else 0, (p + mu X w)(p + mu X w)^T / (mu (mu^2 - |g|^2)). Summed over a group these are real products.
+    """
+    neurons, d = theta.shape[0], theta.shape[1] - 1
+    groups, samples = field.seen.shape[0], field.seen.shape[1]
+    first_trains, second_trains = field.train[0], field.train[1]
+    heights, drive, mixed = np.empty((samples, neurons)), np.empty(samples), np.empty(samples)
+    flat, bent = np.empty_like(mus), np.empty_like(mus)
+    first = 0
+    for k in range(groups):
+        seen = field.seen[k]
+        last, square, size = first, 0.0, 0.0
+        while last < neurons and field.group[last] == k:
+            square += theta[last, d] * theta[last, d]
+            last += 1
+        for j in range(d):
+            size += first_trains * g[k, j] * g[k, j]
+        for q in range(mus.shape[0]):
+            flat[q] = first_trains * square / mus[q]
+            bent[q] = second_trains / (mus[q] * (mus[q] * mus[q] - size))
+        for i in range(samples):
+            drive[i], mixed[i] = 0.0, 0.0
+            for j in range(d):
+                drive[i] += first_trains * seen[i, j] * g[k, j]
+            for e in range(first, last):
+                heights[i, e] = 0.0
+                for j in range(d):
+                    heights[i, e] += seen[i, j] * theta[e, j]
+                mixed[i] += theta[e, d] * heights[i, e]
+        for i in range(samples):
+            for other in range(i + 1):
+                inputs_product, heights_product = 0.0, 0.0
+                for j in range(d):
+                    inputs_product += seen[i, j] * seen[other, j]
+                for e in range(first, last):
+                    heights_product += heights[i, e] * heights[other, e]
+                driven = square * drive[i] * drive[other]
+                cross = drive[i] * mixed[other] + mixed[i] * drive[other]
+                for q in range(mus.shape[0]):
+                    product = driven + mus[q] * (cross + mus[q] * heights_product)
+                    kernels[q, i, other] += flat[q] * inputs_product + bent[q] * product
+        first = last
+    for q in range(mus.shape[0]):
+        for i in range(samples):
+            for other in range(i):
+                kernels[q, other, i] = kernels[q, i, other]
+
+
+@numba.njit(cache=True, nogil=True)
+def _couple(rescaled: bool, pull: Array, curvature: Array, kernel: Complex) -> None:
+    """Replace K by (I + C K)^{-1} C, with C = diag(curvature), in rescaled time less pull pull^T."""
+    samples = pull.shape[0]
+    matrix = np.empty((samples, samples), dtype=np.complex128)
+    for other in range(samples):
+        total = 0.0j
+        if rescaled:
+            for i in range(samples):
+                total += pull[i] * kernel[i, other]
+        for i in range(samples):
+            matrix[i, other] = curvature[i] * kernel[i, other] - pull[i] * total
+        matrix[other, other] += 1.0
+    inverse = np.linalg.inv(matrix)
+    for i in range(samples):
+        total = 0.0j
+        if rescaled:
+            for other in range(samples):
+                total += inverse[i, other] * pull[other]
+        for other in range(samples):
+            kernel[i, other] = inverse[i, other] * curvature[other] - total * pull[other]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -96,97 +198,38 @@ def _arrow_solve(mu: complex, g: Array, train: Array, b: Complex, out: Complex) 
 
 
 @numba.njit(cache=True, nogil=True)
-def capacitance(mu: complex, theta: Array, group: Indices, seen: Array, g: Array, root: Array, train: Array) -> Complex:
-    """Inverse of I + R (j^T A^{-1} j) R, the n x n matrix of Woodbury's formula; `root` is sqrt(curvature/P) per sample."""
-    neurons, d = theta.shape[0], theta.shape[1] - 1
-    groups, samples = seen.shape[0], seen.shape[1]
-    inner = np.zeros((groups, d, d), dtype=np.complex128)
-    both = train[0] > 0.0 and train[1] > 0.0
-    for e in range(neurons):
-        k, a = group[e], theta[e, d]
-        if both:
-            size = 0.0
-            for j in range(d):
-                size += g[k, j] * g[k, j]
-            scale = 1.0 / (mu * (mu * mu - size))
-            for j in range(d):
-                inner[k, j, j] += a * a / mu
-                left = (a * g[k, j] + mu * theta[e, j]) * scale
-                for m in range(d):
-                    inner[k, j, m] += left * (a * g[k, m] + mu * theta[e, m])
-        elif train[0] > 0.0:
-            for j in range(d):
-                inner[k, j, j] += a * a / mu
-        else:
-            for j in range(d):
-                for m in range(d):
-                    inner[k, j, m] += theta[e, j] * theta[e, m] / mu
-    matrix = np.zeros((samples, samples), dtype=np.complex128)
-    image = np.empty(d, dtype=np.complex128)
-    for k in range(groups):
-        for i in range(samples):
-            for j in range(d):
-                image[j] = 0.0
-                for m in range(d):
-                    image[j] += inner[k, j, m] * seen[k, i, m]
-            for other in range(i + 1):
-                value = 0.0j
-                for j in range(d):
-                    value += seen[k, other, j] * image[j]
-                matrix[i, other] += value
-    for i in range(samples):
-        for other in range(i + 1):
-            value = root[i] * root[other] * matrix[i, other]
-            matrix[i, other] = value
-            matrix[other, i] = value
-        matrix[i, i] += 1.0
-    return np.linalg.inv(matrix)  # type: ignore[return-value]
-
-
-@numba.njit(cache=True, nogil=True)
-def solve(
-    mu: complex,
-    theta: Array,
-    group: Indices,
-    seen: Array,
-    g: Array,
-    root: Array,
-    train: Array,
-    inverse: Complex,
-    b: Complex,
-    out: Complex,
-) -> None:
-    """out = (mu - J)^{-1} b by Woodbury's formula."""
+def solve(at: Linearisation, field: FrozenField, q: int, b: Complex, out: Complex) -> None:
+    """out = (mu_q - J)^{-1} b by Woodbury's formula, b and out (neurons, inputs + 1)."""
+    theta, seen, train, mu = at.theta, field.seen, field.train, at.mus[q]
     neurons, d = theta.shape[0], theta.shape[1] - 1
     groups, samples = seen.shape[0], seen.shape[1]
     push = np.zeros((groups, d), dtype=np.complex128)
     for e in range(neurons):
-        k, a = group[e], theta[e, d]
-        _arrow_solve(mu, g[k], train, b[e], out[e])
+        k, a = field.group[e], theta[e, d]
+        _arrow_solve(mu, at.g[k], train, b[e], out[e])
         for j in range(d):
             push[k, j] += a * out[e, j] + out[e, d] * theta[e, j]
     change = np.zeros(samples, dtype=np.complex128)
-    for i in range(samples):
-        value = 0.0j
-        for k in range(groups):
+    for k in range(groups):
+        for i in range(samples):
+            value = 0.0j
             for j in range(d):
                 value += push[k, j] * seen[k, i, j]
-        change[i] = root[i] * value
-    answer = inverse @ change
+            change[i] += value
+    answer = at.couplings[q] @ change
     push[:] = 0.0
-    for i in range(samples):
-        value = root[i] * answer[i]
-        for k in range(groups):
+    for k in range(groups):
+        for i in range(samples):
             for j in range(d):
-                push[k, j] += value * seen[k, i, j]
+                push[k, j] += answer[i] * seen[k, i, j]
     right, correction = np.empty(d + 1, dtype=np.complex128), np.empty(d + 1, dtype=np.complex128)
     for e in range(neurons):
-        k, a = group[e], theta[e, d]
+        k, a = field.group[e], theta[e, d]
         gain = 0.0j
         for j in range(d):
             right[j] = train[0] * a * push[k, j]
             gain += theta[e, j] * push[k, j]
         right[d] = train[1] * gain
-        _arrow_solve(mu, g[k], train, right, correction)
+        _arrow_solve(mu, at.g[k], train, right, correction)
         for j in range(d + 1):
             out[e, j] -= correction[j]

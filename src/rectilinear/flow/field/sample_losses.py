@@ -82,3 +82,14 @@ def pulls(loss: int, y: Array, f: Array, pull: Array) -> float:
         pull[i] = sample_pull(loss, y[i], f[i])
         total += sample_loss(loss, y[i], f[i])
     return total
+
+
+@numba.njit(cache=True, nogil=True)
+def mean_pulls(loss: int, y: Array, f: Array, pull: Array, curvature: Array) -> float:
+    """Write -l'_i / P and l''_i / P of P samples, and return the mean loss."""
+    samples, total = y.shape[0], 0.0
+    for i in range(samples):
+        total += sample_loss(loss, y[i], f[i])
+        pull[i] = sample_pull(loss, y[i], f[i]) / samples
+        curvature[i] = sample_curvature(loss, y[i], f[i]) / samples
+    return total / samples

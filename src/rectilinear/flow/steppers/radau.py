@@ -1,160 +1,173 @@
 """One implicit step of a network whose activation patterns are frozen: Radau IIA collocation with five stages, order 9.
 
-Frozen patterns make the field smooth; `field/frozen.py` has it, and solves with its Jacobian. Collocation follows Hairer & Wanner,
-Solving ODEs II, IV.8.
+Frozen patterns make the field smooth, in ordinary and in rescaled time; `field/frozen.py` has it, and solves with its Jacobian.
+Collocation follows Hairer & Wanner, Solving ODEs II, IV.8.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numba
 import numpy as np
 
-from ...arrays import Array, Indices
+from ...arrays import Array
 from ..collocation import BACK, EIGENVALUES, ERROR, STAGES, VECTORS
-from ..field.frozen import capacitance, solve, velocity
-from ..field.sample_losses import sample_curvature
+from ..field.frozen import FrozenField, Linearisation, linearise, solve, velocity
 
 NEWTON_MAX = 12
 NEWTON_TOLERANCE = 1e-5  # of the tolerance of the step: what is left in the stages adds up over thousands of steps
 ROUNDING = 2e-15  # the least that can be left
+DIVERGING = 0.9  # rate of convergence beyond which Newton is given up
+# In rescaled time margins of 1e7 carry the rounding of that size: updates as small as NOISE that fall no faster than STAGNANT are noise.
+NOISE, STAGNANT = 1e-12, 0.3
+FASTEST = 0.03  # rate of convergence that can be relied on in rescaled time: the first update of a nearly linear step promises too much
+
+
+class Accuracy(NamedTuple):
+    """What is asked of a step: errors below `rtol`, relative to the `size` (neurons,) of the weights and to `output_size`.
+
+    `noise` is the largest drive that rounding can make.
+    """
+
+    size: Array
+    output_size: float
+    rtol: float
+    noise: float
+
+
+class Nodes(NamedTuple):
+    """What a step finds at its nodes 0, c_1, ..., c_5: |d theta/dt|^2 (6,), pulls (6, samples), objectives (6,).
+
+    `stages` (5, neurons, inputs + 1) is Y_j - theta, before the step a guess of it.
+    """
+
+    stages: Array
+    energies: Array
+    pulls: Array
+    objectives: Array
 
 
 @numba.njit(cache=True, nogil=True)
-def collocation_step(
-    theta: Array,
-    group: Indices,
-    seen: Array,
-    y: Array,
-    loss: int,
-    l2: float,
-    train: Array,
-    size: Array,
-    rtol: float,
-    output_size: float,
-    noise: float,
-    h: float,
-    stages: Array,
-    energies: Array,
-    pulls: Array,
-) -> tuple[float, int, float, float]:
-    """Try a step of length h from `theta`.
+def collocation_step(theta: Array, field: FrozenField, accuracy: Accuracy, h: float, nodes: Nodes) -> tuple[float, int]:
+    """Try a step of length h from `theta` and write what it finds into `nodes`.
 
-    `stages` (5, neurons, inputs + 1) holds a guess of Y_j - theta on entry and the solution on exit; `energies` (6,) gets
-    |d theta/dt|^2 and `pulls` (6, samples) the -dl/df/P at the nodes 0, c_1, ..., c_5; `size` (neurons,) is what errors are
-    relative to, and `output_size` those of the outputs; `noise` is the largest drive that rounding can make. Returns the estimated
-    error in units of the tolerance (-1 if Newton failed), field evaluations, the objective's data part at the end, and Newton's last
-    rate of convergence.
+    Returns the estimated error in units of the tolerance (-1 if Newton failed) and the evaluations of the field.
     """
-    neurons, width = theta.shape
-    samples, kinds = seen.shape[1], EIGENVALUES.shape[0]
-    f, g0, g = np.empty(samples), np.empty((seen.shape[0], width - 1)), np.empty((seen.shape[0], width - 1))
-    slope0, slope = np.empty_like(theta), np.empty_like(theta)
-    _, energies[0] = velocity(theta, group, seen, y, loss, l2, train, slope0, g0, f, pulls[0])
-    root = np.empty(samples)
-    for i in range(samples):
-        root[i] = np.sqrt(sample_curvature(loss, y[i], f[i]) / samples)
-    inverses = np.empty((kinds, samples, samples), dtype=np.complex128)
-    for q in range(kinds):
-        inverses[q] = capacitance(EIGENVALUES[q] / h + l2, theta, group, seen, g0, root, train)
+    samples = field.seen.shape[1]
+    slope, g = np.empty_like(theta), np.empty((field.seen.shape[0], theta.shape[1] - 1))
+    curvature = np.empty(samples)
+    nodes.objectives[0], nodes.energies[0] = velocity(theta, field, slope, g, nodes.pulls[0], curvature)
+    at = linearise(theta, field, EIGENVALUES / h + field.l2, g, nodes.pulls[0], curvature)
+    converged, evaluations = _newton(at, field, accuracy, h, nodes)
+    if not converged:
+        return -1.0, evaluations + 1
+    error = _error(at, field, accuracy, h, slope, nodes.stages)
+    if not error > 1.0:
+        return error, evaluations + 1
+    # fast directions that the state has not settled in yet seem errors of any step, however short: they settle within it
+    # (Hairer & Wanner, Solving ODEs II, IV.8, Eq. 8.20); `slope` holds the error
+    velocity(theta + slope, field, slope, np.empty_like(g), np.empty(samples), curvature)
+    return _error(at, field, accuracy, h, slope, nodes.stages), evaluations + 2
 
-    fields = np.empty((STAGES, neurons, width))
-    here = np.empty_like(theta)
-    right, update = np.empty((neurons, width), dtype=np.complex128), np.empty((neurons, width), dtype=np.complex128)
-    step = np.empty((STAGES, neurons, width))
-    previous, rate, evaluations, data_loss = -1.0, 0.0, 1, 0.0
-    converged, least = False, max(ROUNDING, h * noise)
-    for iteration in range(NEWTON_MAX):
-        for s in range(STAGES):
-            for e in range(neurons):
-                for j in range(width):
-                    here[e, j] = theta[e, j] + stages[s, e, j]
-            data_loss, energies[s + 1] = velocity(here, group, seen, y, loss, l2, train, slope, g, f, pulls[s + 1])
-            fields[s] = slope
-        evaluations += STAGES
-        step[:] = 0.0
-        for q in range(kinds):
-            mu = EIGENVALUES[q] / h
-            for e in range(neurons):
-                for j in range(width):
-                    value = 0.0j
-                    for s in range(STAGES):
-                        value += BACK[q, s] * (fields[s, e, j] - mu * stages[s, e, j])
-                    right[e, j] = value
-            solve(mu + l2, theta, group, seen, g0, root, train, inverses[q], right, update)
-            twice = 1.0 if q == 0 else 2.0
-            for s in range(STAGES):
-                for e in range(neurons):
-                    for j in range(width):
-                        step[s, e, j] += twice * (VECTORS[s, q] * update[e, j]).real
+
+@numba.njit(cache=True, nogil=True)
+def _newton(at: Linearisation, field: FrozenField, accuracy: Accuracy, h: float, nodes: Nodes) -> tuple[bool, int]:
+    """Solve for the stages, with the Jacobian kept; whether that succeeded, and the evaluations of the field."""
+    neurons, width = at.theta.shape
+    fields, step = np.empty_like(nodes.stages), np.empty_like(nodes.stages)
+    least = max(ROUNDING, h * accuracy.noise)
+    noise, fastest = (NOISE, FASTEST) if field.rescaled else (0.0, 0.0)
+    previous, converged = -1.0, False
+    for iteration in range(NEWTON_MAX + 1):
+        _evaluate(at.theta, field, nodes, fields)
+        if converged or iteration == NEWTON_MAX:
+            return converged, STAGES * (iteration + 1)
+        _solve_for_update(at, field, h, fields, nodes.stages, step)
         largest = 0.0
         for s in range(STAGES):
             total = 0.0
             for e in range(neurons):
                 for j in range(width):
-                    stages[s, e, j] += step[s, e, j]
-                    total += (step[s, e, j] / size[e]) ** 2
-            largest = max(largest, np.sqrt(total / (neurons * width)))
-        if not np.isfinite(largest):
-            return -1.0, evaluations, data_loss, 10.0
-        if previous > 0.0:
-            rate = largest / previous
-            if rate > 0.9 and iteration > 2 and largest > 100.0 * least:
-                return -1.0, evaluations, data_loss, rate
+                    nodes.stages[s, e, j] += step[s, e, j]
+                    total += (step[s, e, j] / accuracy.size[e]) ** 2
+            largest = max(largest, np.sqrt(total / at.theta.size))
+        rate = largest / previous if previous > 0.0 else 0.0
+        at_noise = rate > STAGNANT and largest <= noise
+        diverging = rate > DIVERGING and iteration > 2 and largest > 100.0 * least and not at_noise
+        if diverging or not np.isfinite(largest):
+            break
         # what is left after this update is about rate/(1 - rate) of it
-        left = largest if previous < 0.0 else largest * min(1.0, rate / max(1e-3, 1.0 - rate))
+        left = largest if previous < 0.0 else largest * min(1.0, max(rate, fastest) / max(1e-3, 1.0 - rate))
         previous = largest
-        if left <= max(NEWTON_TOLERANCE * rtol, least):
-            converged = True
-            break
-    if not converged:
-        return -1.0, evaluations, data_loss, rate
-    for s in range(STAGES):
-        for e in range(neurons):
-            for j in range(width):
-                here[e, j] = theta[e, j] + stages[s, e, j]
-        data_loss, energies[s + 1] = velocity(here, group, seen, y, loss, l2, train, slope, g, f, pulls[s + 1])
-    evaluations += STAGES
-
-    mu = EIGENVALUES[0] / h
-    error, scratch = 0.0, np.empty(samples)
-    for look in range(2):
-        for e in range(neurons):
-            for j in range(width):
-                value = slope0[e, j]
-                for s in range(STAGES):
-                    value += ERROR[s] * stages[s, e, j] * mu.real
-                right[e, j] = value
-        solve(mu + l2, theta, group, seen, g0, root, train, inverses[0], right, update)
-        error = _size_of_error(theta, group, seen, update.real, size, output_size) / rtol
-        if look == 1 or not error > 1.0:
-            break
-        # fast directions that the state has not settled in yet seem errors of any step, however short: they settle within it
-        # (Hairer & Wanner, Solving ODEs II, IV.8, Eq. 8.20)
-        for e in range(neurons):
-            for j in range(width):
-                here[e, j] = theta[e, j] + update[e, j].real
-        velocity(here, group, seen, y, loss, l2, train, slope0, g, f, scratch)
-        evaluations += 1
-    return error, evaluations, data_loss, rate
+        converged = at_noise or left <= max(NEWTON_TOLERANCE * accuracy.rtol, least)
+    return False, STAGES * (iteration + 1)
 
 
 @numba.njit(cache=True, nogil=True)
-def _size_of_error(theta: Array, group: Indices, seen: Array, update: Array, size: Array, output_size: float) -> float:
-    """The larger of two: the error of the weights relative to `size`, and what it does to the outputs relative to `output_size`."""
-    neurons, width = theta.shape
-    groups, samples = seen.shape[0], seen.shape[1]
-    total, push = 0.0, np.zeros((groups, width - 1))
+def _evaluate(theta: Array, field: FrozenField, nodes: Nodes, fields: Array) -> None:
+    """Write the field at the stages (5, neurons, inputs + 1), and what `nodes` keeps of it."""
+    here, g = np.empty_like(theta), np.empty((field.seen.shape[0], theta.shape[1] - 1))
+    curvature = np.empty(field.seen.shape[1])
+    for s in range(STAGES):
+        for e in range(theta.shape[0]):
+            for j in range(theta.shape[1]):
+                here[e, j] = theta[e, j] + nodes.stages[s, e, j]
+        nodes.objectives[s + 1], nodes.energies[s + 1] = velocity(here, field, fields[s], g, nodes.pulls[s + 1], curvature)
+
+
+@numba.njit(cache=True, nogil=True)
+def _solve_for_update(at: Linearisation, field: FrozenField, h: float, fields: Array, stages: Array, step: Array) -> None:
+    """Write Newton's update of the stages, one linear system per eigenvalue of the inverse of Radau's matrix."""
+    neurons, width = at.theta.shape
+    right, update = np.empty((neurons, width), dtype=np.complex128), np.empty((neurons, width), dtype=np.complex128)
+    step[:] = 0.0
+    for q in range(EIGENVALUES.shape[0]):
+        mu = EIGENVALUES[q] / h
+        for e in range(neurons):
+            for j in range(width):
+                value = 0.0j
+                for s in range(STAGES):
+                    value += BACK[q, s] * (fields[s, e, j] - mu * stages[s, e, j])
+                right[e, j] = value
+        solve(at, field, q, right, update)
+        twice = 1.0 if q == 0 else 2.0  # for the eigenvalue's conjugate
+        for s in range(STAGES):
+            for e in range(neurons):
+                for j in range(width):
+                    step[s, e, j] += twice * (VECTORS[s, q] * update[e, j]).real
+
+
+@numba.njit(cache=True, nogil=True)
+def _error(at: Linearisation, field: FrozenField, accuracy: Accuracy, h: float, slope: Array, stages: Array) -> float:
+    """The error of a step that began with this slope, in units of the tolerance; `slope` becomes the error of the weights.
+
+    It is the larger of two: that of the weights, and what it does to the outputs.
+    """
+    theta, seen, (neurons, width) = at.theta, field.seen, at.theta.shape
+    right, update = np.empty((neurons, width), dtype=np.complex128), np.empty((neurons, width), dtype=np.complex128)
+    mu = (EIGENVALUES[0] / h).real
     for e in range(neurons):
-        k, a = group[e], theta[e, width - 1]
         for j in range(width):
-            total += (update[e, j] / size[e]) ** 2
+            value = slope[e, j]
+            for s in range(STAGES):
+                value += ERROR[s] * stages[s, e, j] * mu
+            right[e, j] = value
+    solve(at, field, 0, right, update)
+    total, push = 0.0, np.zeros((seen.shape[0], width - 1))
+    for e in range(neurons):
+        k, a = field.group[e], theta[e, width - 1]
+        for j in range(width):
+            slope[e, j] = update[e, j].real
+            total += (slope[e, j] / accuracy.size[e]) ** 2
         for j in range(width - 1):
-            push[k, j] += a * update[e, j] + theta[e, j] * update[e, width - 1]
+            push[k, j] += a * slope[e, j] + theta[e, j] * slope[e, width - 1]
     outputs = 0.0
-    for i in range(samples):
+    for i in range(seen.shape[1]):
         change = 0.0
-        for k in range(groups):
+        for k in range(seen.shape[0]):
             for j in range(width - 1):
                 change += push[k, j] * seen[k, i, j]
         outputs += change * change
-    return max(np.sqrt(total / (neurons * width)), np.sqrt(outputs / samples) / output_size)
+    relative = max(np.sqrt(total / theta.size), np.sqrt(outputs / seen.shape[1]) / accuracy.output_size)
+    return relative / accuracy.rtol
