@@ -162,3 +162,12 @@ def test_every_page_of_docs_is_in_the_sites_navigation():
     listed = indices + dict(ledger_pages.pages({}, {}))["ledger/index.md"]
     for page in READ[1:]:
         assert f"../{page.removesuffix('.md')}\n" in listed, page
+
+
+def test_statements_are_typeset():
+    text = "The rate G_k = s_k <phi(u_k . x) theta> <= 1 for `alpha`:\n\n    A_k' = sum_j Q_{kj} A_j,   u -> sqrt(2).\n\nSo it is."
+    assert writing.statement(text) == (
+        "The rate G<sub>k</sub> = s<sub>k</sub> ⟨φ(u<sub>k</sub> · x) θ⟩ ≤\u00a01 for `alpha`:\n\n"
+        '<div class="formula">A<sub>k</sub>&#x27; = ∑<sub>j</sub> Q<sub>kj</sub> A<sub>j</sub>,   u → √(2).</div>\n\nSo it is.'
+    )
+    assert writing.mathematics("where a < b and c > d, the weights' size") == "where a < b and c > d, the weights' size"

@@ -13,7 +13,7 @@ from rectilinear.bibliography import PAPERS
 from rectilinear.reproduce import Entry
 from rectilinear.theorems import THEOREMS, Theorem
 from rectilinear.theorems.theorem import any_time, finite_times, limit_only
-from writing import docstring, prose, table
+from writing import mathematics, prose, statement, table
 
 CLAIMS: Mapping[str, Sequence[str]] = {  # the claims of the ledger that measure each theorem
     "limit": ("corollary_6_square", "corollary_6_logistic"),
@@ -59,12 +59,12 @@ def page(theorem: Theorem, entries: Sequence[Entry]) -> str:
         f"`{theorem.name}`, from {prose(theorem.source)} {{cite}}`{key}`. See it run: "
         f"{{doc}}`/gallery/theorems/plot_{theorem.name}`.",
         "## What it says",
-        docstring(where.__doc__),
+        statement(where.__doc__),
         "## What it assumes",
         table(("hypothesis", "what it asks", "without it"), [_hypothesis(theorem, name) for name in theorem.breaks]),
         "A hypothesis marked • cannot be waived: without it the formulas mean nothing. The others yield to `force=True`.",
         "## The times it speaks of",
-        WINDOWS.get(theorem.window) or docstring(theorem.window.__doc__),
+        WINDOWS.get(theorem.window) or statement(theorem.window.__doc__),
         "## Where it applies",
         _where(theorem),
         "## What was measured",
@@ -89,7 +89,11 @@ def _hypothesis(theorem: Theorem, name: str) -> tuple[str, str, str]:
         else "the times asked for are within its window."
     )
     mark = " •" if name in theorem.essential else ""
-    return f"`{name}`{mark}", prose(" ".join(asks.split())), prose(_sentence(theorem.breaks[name]) + ".")
+    return (
+        f"`{name}`{mark}",
+        prose(mathematics(" ".join(asks.split()))),
+        prose(mathematics(_sentence(theorem.breaks[name])) + "."),
+    )
 
 
 def _where(theorem: Theorem) -> str:
