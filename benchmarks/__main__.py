@@ -11,6 +11,7 @@ NAMES = (
     "figure_1",
     "field",
     "ordinary",
+    "random_ordinary",
     "kinks",
     "stalls",
     "deep",
@@ -26,7 +27,7 @@ NAMES = (
 @click.argument("names", nargs=-1, type=click.Choice(NAMES))
 @click.option("--out", "folder", type=click.Path(path_type=Path), default=Path("out/benchmarks"), show_default=True)
 @click.option("--cap", default=20.0, show_default=True, help="Seconds after which a peer counts as stalled (kinks).")
-@click.option("--problems", default=200, show_default=True, help="How many random problems (stalls, deep).")
+@click.option("--problems", default=200, show_default=True, help="How many random problems (stalls, deep, random_ordinary).")
 @click.option("--runs", default=10_000, show_default=True, help="How many runs (sweeps).")
 def main(names: tuple[str, ...], folder: Path, cap: float, problems: int, runs: int) -> None:
     """Measure Rectilinear against other solvers: tables on the screen, JSON and figures in a folder."""
@@ -34,6 +35,7 @@ def main(names: tuple[str, ...], folder: Path, cap: float, problems: int, runs: 
         "kinks": {"cap": cap},
         "stalls": {"problems": problems},
         "deep": {"problems": problems},
+        "random_ordinary": {"problems": problems},
         "sweeps": {"runs": runs},
     }
     for name in names or NAMES:

@@ -1,4 +1,4 @@
-"""Small random problems without any symmetry, most of which slide on kinks."""
+"""Random problems without any symmetry: small ones, most of which slide on kinks, and ones of ordinary size."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ ALPHAS = (0.0, 0.2)
 LOSSES = ("square", "logistic")
 SCALES = (1.0, 0.1, 1e-3)
 DEEP_SCALES = (1.0, 0.7, 0.4)
+KINDS = ("gauss", "correlated", "heavy tails", "zeros and ones", "integers", "shared lines", "subspace")
 
 
 def random_problem(seed: int) -> rl.Problem:
@@ -40,3 +41,42 @@ def random_deep_problem(seed: int) -> rl.Problem:
     network = rl.Network(inputs, tuple(int(width) for width in rng.integers(2, 9, hidden)), alpha=alpha)
     data = rl.Dataset(x, y if loss == "square" else np.sign(y))
     return rl.Problem(data, network, network.init(DEEP_SCALES[seed % 3], seed), loss=loss)
+
+
+def random_ordinary_problem(seed: int) -> rl.Problem:
+    """50 to 500 samples of seven kinds, 2 to 50 inputs, 5 to 200 neurons, three losses, slopes 0 to 0.9, some with decay or biases.
+
+    >>> random_ordinary_problem(3)
+    Problem: leaky ReLU (alpha 0.772461) 4-96-1 on data (56 samples), square loss
+    """
+    rng = np.random.default_rng(seed)
+    samples, inputs, neurons = (
+        int(np.exp(rng.uniform(np.log(low), np.log(high + 1)))) for low, high in ((50, 500), (2, 50), (5, 200))
+    )
+    x = _inputs(rng, KINDS[seed % len(KINDS)], samples, inputs) / np.sqrt(inputs)
+    x = x[np.any(x != 0.0, axis=1)]
+    y = np.tanh(x @ rng.standard_normal(inputs)) + 0.3 * rng.standard_normal(len(x))
+    loss = str(rng.choice(["square", "logistic", "exponential"], p=[0.5, 0.3, 0.2]))
+    alpha = float(rng.choice([0.0, rng.uniform(0.0, 0.9)]))
+    network = rl.Network(inputs, (neurons,), alpha=alpha, bias=bool(rng.random() < 0.2))
+    data = rl.Dataset(x, y if loss == "square" else np.where(y > 0.0, 1.0, -1.0))
+    l2 = float(rng.choice([0.0, 10.0 ** rng.uniform(-4.0, -1.0)], p=[0.8, 0.2]))
+    return rl.Problem(data, network, network.init(float(rng.choice([1.0, 0.1, 1e-3])), seed), loss=loss, l2=l2)
+
+
+def _inputs(rng: np.random.Generator, kind: str, samples: int, inputs: int) -> np.ndarray:
+    x = rng.standard_normal((samples, inputs))
+    few = max(1, inputs // 2)
+    if kind == "correlated":
+        return x @ (np.eye(inputs) + 0.5 * rng.standard_normal((inputs, inputs)) / np.sqrt(inputs)) + 0.5
+    if kind == "heavy tails":
+        return rng.standard_t(3.0, (samples, inputs))
+    if kind == "zeros and ones":
+        return rng.integers(0, 2, (samples, inputs)).astype(float)
+    if kind == "integers":
+        return rng.integers(-5, 6, (samples, inputs)).astype(float)
+    if kind == "shared lines":
+        return x[rng.integers(0, samples // 2, samples)] * rng.choice([-1.5, 0.5, 1.0, 2.0], samples)[:, None]
+    if kind == "subspace":
+        return x[:, :few] @ rng.standard_normal((few, inputs)) / np.sqrt(few)
+    return x
