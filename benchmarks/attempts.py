@@ -16,7 +16,7 @@ from rectilinear.flow.state import flatten
 Array = NDArray[np.float64]
 
 REPEATS = 3
-WORTH_REPEATING = 5.0  # seconds: a run longer than this is timed once
+WORTH_REPEATING = 2.0  # seconds: a run longer than this is timed once
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class Attempt:
     """The flat weights `states` (t, size) at those of the asked `times` that the solver reached before its cap.
 
     `reached` is the time it came to, `seconds` the best warm time, `gradients` how often -grad L was evaluated, finite
-    differences for Jacobians included (None where that is not known).
+    differences for Jacobians included (None where that is not known), `processor` the seconds of all its threads, where measured.
     """
 
     solver: str
@@ -34,6 +34,7 @@ class Attempt:
     reached: float
     seconds: float
     gradients: int | None
+    processor: float | None = None
 
     @property
     def finished(self) -> bool:
@@ -52,9 +53,24 @@ def best(attempt: Callable[[], Attempt]) -> Attempt:
 
 
 def best_in_turns(attempts: list[Callable[[], Attempt]]) -> list[Attempt]:
-    """The best of each, repeated in turns, so that whatever else the machine does falls on all of them."""
-    rounds = [[attempt() for attempt in attempts] for _ in range(1 + REPEATS)]
-    return [replace(tries[0], seconds=min(a.seconds for a in tries[1:])) for tries in zip(*rounds, strict=True)]
+    """The best of each, repeated in turns, so that whatever else the machine does falls on all of them; the first one warms up."""
+    found = [timed(attempt) for attempt in attempts]
+    warm = [[first] if first.seconds > WORTH_REPEATING else [] for first in found]
+    for _ in range(REPEATS):
+        for attempt, first, tries in zip(attempts, found, warm, strict=True):
+            if first.seconds <= WORTH_REPEATING:
+                tries.append(timed(attempt))
+    return [
+        replace(tries[0], seconds=min(a.seconds for a in tries), processor=min(a.processor or 0.0 for a in tries))
+        for tries in warm
+    ]
+
+
+def timed(attempt: Callable[[], Attempt]) -> Attempt:
+    """The attempt with its processor time."""
+    began = time.process_time()
+    found = attempt()
+    return replace(found, processor=time.process_time() - began)
 
 
 def best_seconds(run: Callable[[], object], repeats: int = REPEATS) -> float:

@@ -9,12 +9,13 @@ import numpy as np
 
 import rectilinear as rl
 
+from . import ours
 from .attempts import Array
 from .ordinary import digits, measured, relu_teacher, show, work_precision_figure
 from .report import Report
 
 DEEP_RTOLS = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4)
-DEEP_TRUTH_RTOL = 3e-6
+DEEP_TRUTH_RTOL, TRUTH_CAP = 3e-6, 300.0
 
 
 def tanh_teacher() -> tuple[Array, Array]:
@@ -39,7 +40,8 @@ def run(folder: Path) -> dict[str, Any]:
         x, y = make()
         network = rl.Network(inputs=x.shape[1], widths=widths)
         problem = rl.Problem(rl.Dataset(x, y), network, network.init(scale=scale, seed=1), loss=loss)
-        results[name] = measured(problem, np.linspace(0.0, end, 21), DEEP_RTOLS, DEEP_TRUTH_RTOL)
+        times = np.linspace(0.0, end, 21)
+        results[name] = measured(problem, times, DEEP_RTOLS, ours.solve(problem, times, DEEP_TRUTH_RTOL, TRUTH_CAP))
         show(report, name, results[name])
     report.save(results, work_precision_figure(results))
     return results

@@ -12,7 +12,7 @@ import rectilinear as rl
 from rectilinear.plots.style import colour, legend_beside, panels, paper
 
 from . import ours
-from .attempts import Array, Attempt, best, best_in_turns, loss_error
+from .attempts import Array, Attempt, best_in_turns, loss_error, timed
 from .peers import diffrax_solvers, scipy_solvers, sundials
 from .peers.descent import jax_descent, torch_descent
 from .report import Report, short, whole
@@ -21,13 +21,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 OUR_RTOLS = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5, 1e-6)
+PLAIN_RTOLS = (1e-3, 3e-4, 1e-4)  # where `simulate` would follow neurons, plain steps as well
 PEER_RTOLS = (3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5)
-SLOW_RTOLS = (1e-3, 1e-4)  # for those that call a gradient from Python
+SLOW_RTOL = 1e-3  # for those that call a gradient from Python
 TRUTH_RTOL = 1e-8
 EQUAL_ERRORS = (1e-3, 1e-4, 1e-5, 1e-6)  # of the loss, at which seconds are compared
 DESCENT_STEPS = (2_000, 20_000)
 TIMED_STEPS = 200  # of torch
-CAP = 10.0
+CAP, SLOW_CAP = 10.0, 5.0
 
 
 def teacher(samples: int = 1000, inputs: int = 20, stretch: float = 1.0) -> tuple[Array, Array]:
@@ -96,28 +97,29 @@ def run(folder: Path) -> dict[str, Any]:
     results: dict[str, Any] = {}
     for name in PROBLEMS:
         problem, times = problem_of(name)
-        results[name] = measured(problem, times) + descents(problem, times)
+        truth = ours.solve(problem, times, TRUTH_RTOL, 30 * CAP)
+        results[name] = measured(problem, times, OUR_RTOLS, truth) + descents(problem, times, truth)
         show(report, name, results[name])
     report.save(results, work_precision_figure(results))
     return results
 
 
-def measured(
-    problem: rl.Problem, times: Array, our_rtols: tuple[float, ...] = OUR_RTOLS, truth_rtol: float = TRUTH_RTOL
-) -> list[dict[str, Any]]:
+def measured(problem: rl.Problem, times: Array, our_rtols: tuple[float, ...], truth: Attempt) -> list[dict[str, Any]]:
     """Ours and diffrax in turns, the others once; a row per solver and tolerance."""
-    truth = ours.solve(problem, times, truth_rtol, 30 * CAP)
     solvers = (diffrax_solvers.tsit5, diffrax_solvers.dopri5, diffrax_solvers.dopri8)
-    runs = [(ours.solve, rtol) for rtol in our_rtols] + [(solve, rtol) for solve in solvers for rtol in PEER_RTOLS]
+    plain = partial(ours.solve, method="plain")
+    runs = [(ours.solve, rtol) for rtol in our_rtols] + [(plain, rtol) for rtol in PLAIN_RTOLS]
+    runs += [(solve, rtol) for solve in solvers for rtol in PEER_RTOLS]
     attempts = best_in_turns([partial(solve, problem, times, rtol, CAP) for solve, rtol in runs])
     if problem.network.layers == 2:
         slow = (scipy_solvers.dop853, scipy_solvers.lsoda, sundials.cvode)
-        attempts += [best(partial(solve, problem, times, rtol, CAP)) for solve in slow for rtol in SLOW_RTOLS]
+        attempts += [timed(partial(solve, problem, times, SLOW_RTOL, SLOW_CAP)) for solve in slow]
     return [
         {
             "solver": a.solver,
             "rtol": a.rtol,
             "seconds": a.seconds,
+            "processor": a.processor,
             "gradients": a.gradients,
             "finished": a.finished,
             "loss_error": loss_error(problem, a, truth),
@@ -127,36 +129,43 @@ def measured(
     ]
 
 
-def descents(problem: rl.Problem, times: Array) -> list[dict[str, Any]]:
-    """Gradient descent by a JAX scan and by torch, its errors at the last time only."""
-    end = times[[0, -1]]
-    truth = ours.solve(problem, end, TRUTH_RTOL, 30 * CAP)
+def descents(problem: rl.Problem, times: Array, truth: Attempt) -> list[dict[str, Any]]:
+    """Gradient descent by a JAX scan and by torch, which takes the same steps."""
     rows = []
     for steps in DESCENT_STEPS:
-        state, seconds = jax_descent(problem, float(times[-1]) / steps, steps)
+        states, seconds = jax_descent(problem, float(times[-1]) / steps, steps, len(times) - 1)
         _, torch_seconds = torch_descent(problem, float(times[-1]) / steps, TIMED_STEPS)
-        reached = Attempt("descent", 0.0, end, np.stack([truth.states[0], state]), float(times[-1]), 0.0, steps)
+        reached = Attempt("descent", 0.0, times, np.vstack([truth.states[:1], states]), float(times[-1]), 0.0, steps)
         errors = {"loss_error": loss_error(problem, reached, truth), "weight_error": largest_weight_error(reached, truth)}
         for solver, each in (("JAX descent", seconds), ("torch descent", torch_seconds)):
-            row = {"solver": solver, "rtol": None, "seconds": each * steps, "gradients": steps, "finished": True}
+            row = {
+                "solver": solver,
+                "rtol": None,
+                "seconds": each * steps,
+                "processor": None,
+                "gradients": steps,
+                "finished": True,
+            }
             rows.append({**row, **errors})
     return rows
 
 
-def seconds_for(rows: list[dict[str, Any]], error: float) -> float | None:
-    """Seconds of the fastest run among these whose loss error is at most that; None if there is none."""
-    return min((row["seconds"] for row in rows if row["finished"] and row["loss_error"] <= error), default=None)
+def fastest(rows: list[dict[str, Any]], error: float) -> dict[str, Any] | None:
+    """The fastest run among these whose loss error is at most that; None if there is none."""
+    good = [row for row in rows if row["finished"] and row["loss_error"] <= error]
+    return min(good, key=lambda row: row["seconds"], default=None)
 
 
 def show(report: Report, name: str, rows: list[dict[str, Any]]) -> None:
     report.table(
         f"{name}, 51 saved times",
-        ["solver", "rtol", "seconds", "gradients", "loss error", "weight error"],
+        ["solver", "rtol", "seconds", "processor", "gradients", "loss error", "weight error"],
         [
             [
                 row["solver"],
                 short(row["rtol"]),
                 short(row["seconds"]),
+                short(row["processor"]),
                 whole(row["gradients"]),
                 short(row["loss_error"]),
                 short(row["weight_error"]),
@@ -164,17 +173,26 @@ def show(report: Report, name: str, rows: list[dict[str, Any]]) -> None:
             for row in rows
         ],
     )
-    us = [row for row in rows if row["solver"] == ours.NAME]
-    peers = [row for row in rows if row["solver"] != ours.NAME and row["rtol"] is not None]
+    us = [row for row in rows if ours.is_ours(row["solver"])]
+    peers = [row for row in rows if not ours.is_ours(row["solver"]) and row["rtol"] is not None]
     for error in EQUAL_ERRORS:
-        mine, theirs = seconds_for(us, error), seconds_for(peers, error)
-        ratio = f"{theirs / mine:.2f} times ours" if mine and theirs else "nobody else" if mine else "not reached"
-        report.note(f"loss error {error:g}: ours {short(mine)} s, best peer {short(theirs)} s ({ratio})")
+        mine, theirs = fastest(us, error), fastest(peers, error)
+        said = f"{_said(mine)}, best peer {_said(theirs)}"
+        ratio = _ratios(mine, theirs) if mine and theirs else ""
+        report.note(f"loss error {error:g}: {said}{ratio}")
     for row in rows:
-        if row["rtol"] is None and (mine := seconds_for(us, row["loss_error"])):
-            report.note(
-                f"{row['solver']}, {row['gradients']:,} steps: {row['seconds'] / mine:.0f} times ours at its own error"
-            )
+        if row["rtol"] is None and (mine := fastest(us, row["loss_error"])):
+            ratio = row["seconds"] / mine["seconds"]
+            report.note(f"{row['solver']}, {row['gradients']:,} steps: {ratio:.0f} times {_said(mine)} at its own error")
+
+
+def _ratios(mine: dict[str, Any], theirs: dict[str, Any]) -> str:
+    on_processors = theirs["processor"] / mine["processor"]
+    return f" ({theirs['seconds'] / mine['seconds']:.2f} times ours; {on_processors:.2f} in processor time)"
+
+
+def _said(row: dict[str, Any] | None) -> str:
+    return "nobody" if row is None else f"{row['solver']} at {row['rtol']:g} {short(row['seconds'])} s"
 
 
 @paper

@@ -11,7 +11,7 @@ import torch
 
 import rectilinear as rl
 
-from ..attempts import REPEATS, Array
+from ..attempts import REPEATS, WORTH_REPEATING, Array
 from .jax_field import Layers, make_loss, start_of
 
 
@@ -48,18 +48,24 @@ def torch_loss(problem: rl.Problem, dtype: torch.dtype) -> tuple[list[torch.Tens
     return [first, second], loss
 
 
-def jax_descent(problem: rl.Problem, learning_rate: float, steps: int) -> tuple[Array, float]:
-    """Flat weights after `steps` steps of a compiled lax.scan, and the seconds of a step."""
+def jax_descent(problem: rl.Problem, learning_rate: float, steps: int, saves: int = 1) -> tuple[Array, float]:
+    """Flat weights (saves, size) after equal shares of `steps` steps of a compiled lax.scan, and the seconds of a step."""
     slope = jax.grad(make_loss(problem))
 
     def step(weights: Layers, _: None) -> tuple[Layers, None]:
         return jax.tree.map(lambda layer, change: layer - learning_rate * change, weights, slope(weights)), None
 
+    def stretch(weights: Layers, _: None) -> tuple[Layers, Layers]:
+        weights = jax.lax.scan(step, weights, length=steps // saves)[0]
+        return weights, weights
+
     start = start_of(problem)
-    run = jax.jit(lambda weights: jax.lax.scan(step, weights, length=steps)[0]).lower(start).compile()
+    run = jax.jit(lambda weights: jax.lax.scan(stretch, weights, length=saves)[1]).lower(start).compile()
     took = []
     for _ in range(REPEATS):
         began = time.perf_counter()
-        end = jax.block_until_ready(run(start))
+        saved = jax.block_until_ready(run(start))
         took.append(time.perf_counter() - began)
-    return np.concatenate([np.asarray(layer).ravel() for layer in end]), min(took) / steps
+        if took[-1] > WORTH_REPEATING:
+            break
+    return np.concatenate([np.asarray(layer).reshape(saves, -1) for layer in saved], axis=1), min(took) / steps
