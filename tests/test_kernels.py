@@ -6,8 +6,9 @@ import pytest
 import naive
 import rectilinear as rl
 from rectilinear.flow import collocation, threads
-from rectilinear.flow.field import DeepField, TwoLayerField, aligned_neurons, deep, make_field
+from rectilinear.flow.field import DeepField, TwoLayerField, aligned_neurons, make_field
 from rectilinear.flow.field.common_patterns import CommonPatterns
+from rectilinear.flow.field.deep_kernels import BLOCK as DEEP_BLOCK
 from rectilinear.flow.field.frozen import FrozenField, linearise, solve, velocity
 from rectilinear.flow.field.two_layer_kernels import BLOCK, padded
 from rectilinear.flow.kinks.geometry import Kinks
@@ -224,8 +225,7 @@ def test_the_next_kink_to_catch_a_neuron():
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("widths", [(1, 1), (2, 3), (3, 1, 2)])
-def test_deep_field_of_small_sizes(monkeypatch, widths, loss):
-    monkeypatch.setattr(deep, "DEEP_BLOCK", 3)  # samples 1..7 then fill none, one, two blocks and parts of them
+def test_deep_field_of_small_sizes(widths, loss):
     rng = np.random.default_rng(3)
     for samples in range(1, 8):
         for inputs in (1, 2, 3):
@@ -236,9 +236,24 @@ def test_deep_field_of_small_sizes(monkeypatch, widths, loss):
         assert_field_is_the_naive_one(made_problem("apart", 4, 2, widths, loss, 0.0, rng, **setting))
 
 
+@pytest.mark.parametrize("samples", [DEEP_BLOCK - 1, DEEP_BLOCK, DEEP_BLOCK + 1, 2 * DEEP_BLOCK + 1])
+def test_deep_field_at_the_borders_of_blocks(samples):
+    rng = np.random.default_rng(samples)
+    assert_field_is_the_naive_one(made_problem("lattice", samples, 2, (3, 2), "logistic", 0.3, rng))
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_deep_work_shared_by_threads_gives_the_same_field(monkeypatch, workers):
+    monkeypatch.setattr(threads, "THREAD_WORK", 0)
+    monkeypatch.setattr(threads, "workers", lambda: workers)
+    rng = np.random.default_rng(2)
+    for samples in (1, 2, 5, 20):
+        assert_field_is_the_naive_one(made_problem("apart", samples, 3, (3, 4), "square", 0.0, rng))
+
+
 def test_deep_field_of_two_layers_is_the_two_layer_field():
     rng = np.random.default_rng(4)
-    for kind in ARRANGEMENTS:
+    for kind in ARRANGEMENTS[:-1]:  # on kinks, where lattices lie, the slopes of two layers are others
         problem = made_problem(kind, 9, 3, (4,), "logistic", 0.3, rng, l2=0.1)
         assert_field_is_the_naive_one(problem, DeepField)
         assert_field_is_the_naive_one(problem, TwoLayerField)

@@ -4,9 +4,14 @@ import numpy as np
 import pytest
 
 import rectilinear as rl
+from rectilinear.flow import threads
+from rectilinear.flow.budgets import Watch
+from rectilinear.flow.engines.plain_deep import PlainDeepSteps
 from rectilinear.flow.engines.plain_steps import plain_steps
 from rectilinear.flow.field import make_field
 from rectilinear.flow.field.single_precision import UNIT
+from rectilinear.flow.run import Record, StopRules, drive
+from rectilinear.flow.span import Span
 from rectilinear.flow.state import flatten, unflatten
 from test_followed import apart, ordinary
 
@@ -91,8 +96,8 @@ def test_without_kinks_errors_fall_in_proportion_to_the_tolerance():
 
 def test_more_threads_give_the_same_run(monkeypatch):
     problem, runs = ordinary(samples=2_000, inputs=8, width=150, scale=0.05), []
-    for threads in ("1", "2"):
-        monkeypatch.setenv("RECTILINEAR_THREADS", threads)
+    for number in ("1", "2"):
+        monkeypatch.setenv("RECTILINEAR_THREADS", number)
         runs.append(rl.simulate(problem, [0.0, 1.0], method="plain", rtol=1e-2))
     assert apart(*runs) < 1e-12
 
@@ -114,15 +119,45 @@ def test_an_odd_number_of_neurons_is_measured_without_its_padding():
     assert np.isclose(engine.field.relative(engine.y, engine.y, engine.slopes[:1], np.ones(1)), expected, rtol=1e-12)
 
 
-def test_deep_networks_take_plain_steps_too():
+def deep_ordinary(l2=0.0, **setting):
     rng = np.random.default_rng(0)
     x = rng.standard_normal((150, 5))
-    net = rl.Network(inputs=5, widths=(16, 16))
-    for l2 in (0.0, 0.01):
-        problem = rl.Problem(rl.Dataset(x, np.tanh(x @ rng.standard_normal(5))), net, net.init(scale=1.5, seed=0), l2=l2)
-        times = np.linspace(0.0, 4.0, 9)
-        run, exact = (rl.simulate(problem, times, rtol=rtol) for rtol in (3e-3, 1e-5))
-        assert run.provenance["method"] == "plain steps"
-        assert np.abs(run.loss - exact.loss).max() < run.audit.loss_error * exact.loss[0] < 0.01
-        assert apart(run, exact) < 0.1
-        assert run.audit.energy_residual < 0.01
+    net = rl.Network(inputs=5, widths=(16, 16), **setting)
+    return rl.Problem(rl.Dataset(x, np.tanh(x @ rng.standard_normal(5))), net, net.init(scale=1.5, seed=0), l2=l2)
+
+
+@pytest.mark.parametrize(
+    "setting", [{}, {"l2": 0.01}, {"alpha": 0.2, "bias": True}, {"trainable": (True, False, True)}], ids=str
+)
+def test_deep_networks_take_plain_steps_too(setting):
+    problem, times = deep_ordinary(**setting), np.linspace(0.0, 4.0, 9)
+    run, exact = (rl.simulate(problem, times, rtol=rtol) for rtol in (1e-3, 1e-5))
+    assert run.provenance["method"] == "plain steps"
+    assert np.abs(run.loss - exact.loss).max() < 1e-3 * exact.loss[0]
+    assert np.abs(run.loss - exact.loss).max() < run.audit.loss_error * exact.loss[0] < 0.02
+    assert apart(run, exact) < 0.1
+    assert run.audit.energy_residual < 0.01
+    for k, moves in enumerate(problem.network.trainable_layers):
+        assert moves or np.array_equal(run.final[k], problem.weights[k])
+
+
+def test_deep_plain_steps_without_kinks_have_order_two():
+    problem, times = deep_ordinary(alpha=1.0), np.linspace(0.0, 3.0, 4)
+    truth = rl.simulate(problem, times, method="smooth", rtol=1e-12)
+    errors = []
+    for rtol in (1e-3, 1e-5):
+        record = Record(
+            Span(problem, whole=True), make_field(problem), PlainDeepSteps(problem, make_field(problem), rtol), 9
+        )
+        drive(record, times, Watch(None, None, None), StopRules(0.0, 0.0))
+        errors.append(np.abs(record.states[:4] - flatten(truth.weights)).max())
+    assert 15 < errors[0] / errors[1] < 30  # 100^(2/3): steps like rtol^(1/3), their errors' sum like the square of that
+
+
+def test_more_threads_give_the_same_deep_run(monkeypatch):
+    monkeypatch.setattr(threads, "THREAD_WORK", 0)
+    problem, runs = deep_ordinary(), []
+    for number in ("1", "2"):
+        monkeypatch.setenv("RECTILINEAR_THREADS", number)
+        runs.append(rl.simulate(problem, [0.0, 0.5, 1.0], rtol=1e-2))
+    assert apart(*runs) < 1e-9

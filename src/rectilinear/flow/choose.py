@@ -14,9 +14,12 @@ from .engines.followed import FollowedNeurons
 from .engines.kink_exact import KinkEngine
 from .engines.kink_exact_deep import DeepEngine
 from .engines.kink_impulses import ImpulseEngine
+from .engines.plain_deep import PlainDeepSteps
 from .engines.plain_steps import plain_steps
 from .field import Field
-from .field.deep import DEEP_BLOCK
+from .field.deep import DeepField
+from .field.deep_kernels import BLOCK
+from .field.two_layer import TwoLayerField
 from .kinks.decisions import Decisions, first_start
 from .kinks.geometry import Kinks
 from .state import Start
@@ -25,7 +28,7 @@ METHODS = ("kinks", "follow", "plain", "impulses", "smooth")
 TIGHTEST, LOOSEST = 1e-13, 1e-2
 LOCATED_RTOL = 1e-9
 FOLLOWED_RTOL = 1e-6  # where neurons are followed by themselves: less would save little
-PLAIN_RTOL = 3e-3  # from which kinks are left to the error control: as exact then as following, at a fifth of the cost
+PLAIN_RTOL = 3e-3  # for two layers, from which kinks are left to the error control: as exact then as following, at a fifth of the cost
 SMOOTH_RTOL = 1e-5  # for explicit steps of three layers and more
 IMPULSE_RTOL = 1e-4  # loss curves are then right to some 1e-5, and ten times less costs three times as much
 FEW_SAMPLES = 150  # of mirrored data, up to which a kink-exact step (cubic in the samples) is cheaper than what it saves
@@ -34,6 +37,9 @@ MOST_KINK_EXACT_WORK = 3e8  # of a run: a second or so, what following costs at 
 # Deep networks. Measured for 64 to 720 kinks (samples x hidden neurons): locating costs 6 ms per kink at any tolerance, impulses as
 # much at 1e-7 to 1e-8, whatever the size, and less in proportion to rtol^(-0.2 to -0.4) before.
 LOCATING_RTOL = 3e-7  # below, kinks are located
+DEEP_PLAIN_RTOL = (
+    1e-3  # from which kinks are left to the error control: loss errors there are below rtol, at a third of impulses' cost
+)
 FEW_KINKS = 1_000  # located by default: seconds
 
 
@@ -57,7 +63,7 @@ def default_rtol(problem: Problem, method: str) -> float:
     if problem.network.layers > 2:
         few = problem.data.samples * sum(problem.network.widths) <= FEW_KINKS
         chosen = deep_method(problem, method, LOCATED_RTOL if few else IMPULSE_RTOL)
-        return {"kinks": LOCATED_RTOL, "impulses": IMPULSE_RTOL, "plain": PLAIN_RTOL, "smooth": SMOOTH_RTOL}[chosen]
+        return {"kinks": LOCATED_RTOL, "impulses": IMPULSE_RTOL, "plain": DEEP_PLAIN_RTOL, "smooth": SMOOTH_RTOL}[chosen]
     if method == "impulses":
         return IMPULSE_RTOL
     if method == "smooth":
@@ -92,7 +98,7 @@ def reason(problem: Problem, method: str, rtol: float) -> str:
             "smooth": "there are no kinks",
             "kinks": f"rtol below {LOCATING_RTOL:g} needs every kink",
             "impulses": f"cheapest for rtol of {LOCATING_RTOL:g} and more",
-            "plain": f"rtol of {PLAIN_RTOL:g} and more needs no single kinks",
+            "plain": f"rtol of {DEEP_PLAIN_RTOL:g} and more needs no single kinks",
         }[deep_method(problem, method, rtol)]
     if _folds(problem):
         return "there are no kinks" if problem.network.alpha == 1.0 else "samples have mirror images"
@@ -125,7 +131,7 @@ def deep_method(problem: Problem, method: str, rtol: float) -> str:
         return "smooth"  # there are no kinks
     if method not in ("auto", "follow"):
         return method
-    return "kinks" if rtol < LOCATING_RTOL else "impulses" if rtol < PLAIN_RTOL else "plain"
+    return "kinks" if rtol < LOCATING_RTOL else "impulses" if rtol < DEEP_PLAIN_RTOL else "plain"
 
 
 def moves_in_span(problem: Problem, method: str, rtol: float) -> bool:
@@ -137,7 +143,7 @@ def largest_product(problem: Problem, method: str, rtol: float) -> float:
     """Multiply-adds of the largest product that a run leaves to BLAS: matrices of samples x samples, or those of deep layers."""
     samples = problem.data.samples
     if problem.network.layers > 2:
-        return min(samples, DEEP_BLOCK) * float(max(out * into for out, into in problem.network.shapes))
+        return min(samples, BLOCK) * float(max(out * into for out, into in problem.network.shapes))
     return float(samples) ** 3 if suited(problem, method, rtol) == "kinks" else 0.0
 
 
@@ -147,13 +153,13 @@ def first_engine(problem: Problem, field: Field, method: str, rtol: float, early
         chosen = deep_method(problem, method, rtol)
         if chosen == "smooth":
             return SmoothEngine(problem, field, rtol)
-        if chosen == "plain":
-            return plain_steps(problem, field, rtol)
+        if chosen == "plain" and isinstance(field, DeepField):
+            return PlainDeepSteps(problem, field, rtol)
         return DeepEngine(problem, rtol) if chosen == "kinks" else ImpulseEngine(problem, rtol)
     chosen = suited(problem, method, rtol)
     if chosen == "impulses":
         return ImpulseEngine(problem, rtol)
-    if chosen == "plain":
+    if chosen == "plain" and isinstance(field, TwoLayerField):
         return plain_steps(problem, field, rtol)
     decisions = Decisions(Kinks(problem))
     start = first_start(problem, decisions)

@@ -45,7 +45,8 @@ def simulate(
     `method` is, in two layers, "kinks" (the whole network stops at every kink), "follow" (every neuron is followed by itself, for
     ordinary data), "plain" (steps of order 5 that leave all kinks to the error control, for loose tolerances), "smooth" (explicit steps
     of order 8; sliding is followed exactly) or "auto", the one that costs least; for three layers and more "kinks", "impulses" (all
-    kinks met in a step are accounted for at its end), "smooth" or "auto": kinks below an `rtol` of 3e-7, else impulses. In two layers
+    kinks met in a step are accounted for at its end), "plain", "smooth" or "auto": kinks below an `rtol` of 3e-7, impulses below 1e-3,
+    else plain steps. In two layers
     kinks and smooth are preceded by the exact early phase, unless `early_phase` is False, while outputs are below a tenth of `rtol`
     of the labels. `rtol` is 1e-9 by default, 1e-6 where neurons are followed by themselves, and 1e-4 for three layers and more with
     over 1000 kinks (samples times hidden neurons).

@@ -17,11 +17,10 @@ import numpy as np
 from ...arrays import Array
 from ...problem import Problem
 from ..deadline import look_at_clock
-from ..field import Motion
 from ..field.single_precision import UNIT, Rounding, Rows, unit_blocks
 from ..field.two_layer import TwoLayerField
-from ..field.two_layer_kernels import INPUT_TILE, NEURON_TILE, square_length
-from ..state import flatten, unflatten
+from ..field.two_layer_kernels import INPUT_TILE, NEURON_TILE
+from ..state import flatten
 from ..steppers import tsitouras
 from ..steppers.step_size import StepControl, up_to
 from ..threads import in_shares, shares
@@ -118,35 +117,6 @@ class TwoLayerSlopes:
         return flatten((w, y[:, None, cut : cut + self.neurons]))
 
 
-class DeepSlopes:
-    """Any depth, flat: slopes by the field of the network, sizes layer by layer."""
-
-    def __init__(self, problem: Problem, field: Motion) -> None:
-        self.problem, self.field, self.shapes = problem, field, problem.network.shapes
-        self.start = flatten(problem.weights)
-
-    def slope(self, y: Array, out: Array) -> tuple[float, float]:
-        loss = self.field.velocity(y, out)
-        if self.problem.l2:
-            loss -= self.problem.l2 * self.problem.network.penalty(unflatten(y, self.shapes))
-        return square_length(out), loss
-
-    def quick_stages(self, y: Array, slopes: Array, squares: Array, h: float, new: Array) -> float | None:
-        return None
-
-    def watch_rounding(self, y: Array, square: float, rtol: float) -> None:
-        pass
-
-    def relative(self, y: Array, new: Array, slopes: Array, weights: Array) -> float:
-        errors, sizes = weights @ slopes, np.maximum(y**2, new**2)
-        layers = zip(unflatten(errors, self.shapes), unflatten(sizes, self.shapes), strict=True)
-        total = sum(error.size * square_length(error.ravel()) / max(float(size.sum()), 1e-300) for error, size in layers)
-        return float(np.sqrt(total / len(y)))
-
-    def flat(self, y: Array) -> Array:
-        return y
-
-
 class PlainSteps:
     """The engine."""
 
@@ -218,8 +188,6 @@ class PlainSteps:
         return None
 
 
-def plain_steps(problem: Problem, field: Motion, rtol: float) -> PlainSteps:
-    """The engine for a problem, by the field that suits its depth."""
-    return PlainSteps(
-        TwoLayerSlopes(problem, field) if isinstance(field, TwoLayerField) else DeepSlopes(problem, field), rtol
-    )
+def plain_steps(problem: Problem, field: TwoLayerField, rtol: float) -> PlainSteps:
+    """The engine for a problem of two layers."""
+    return PlainSteps(TwoLayerSlopes(problem, field), rtol)
