@@ -19,7 +19,7 @@ from ...problem import Problem
 from ..deadline import look_at_clock
 from ..field.single_precision import UNIT, Rounding, Rows, unit_blocks
 from ..field.two_layer import TwoLayerField
-from ..field.two_layer_kernels import INPUT_TILE, NEURON_TILE
+from ..field.two_layer_kernels import INPUT_TILE, NEURON_TILE, square_length
 from ..state import flatten
 from ..steppers import tsitouras
 from ..steppers.step_size import StepControl, up_to
