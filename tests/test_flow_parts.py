@@ -116,7 +116,7 @@ def test_values_and_integrals_of_the_polynomial_are_exact():
         np.testing.assert_array_equal(bases_at(np.array([u, 0.5])), [basis_at(u), basis_at(0.5)])
         quartic = coefficients[1:]
         integral = np.polyval(np.polyint(quartic), u)
-        assert integral_weights(u) @ np.polyval(quartic, NODES) == pytest.approx(integral, abs=1e-12)
+        assert integral_weights(np.array([u]))[0] @ np.polyval(quartic, NODES) == pytest.approx(integral, abs=1e-12)
 
 
 def test_the_first_root_is_where_the_polynomial_first_falls_through_zero():

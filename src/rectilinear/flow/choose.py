@@ -11,7 +11,7 @@ from .engines.early_phase import EarlyPhase
 from .engines.engine import Engine
 from .engines.explicit_steps import SmoothEngine
 from .engines.followed import FollowedNeurons
-from .engines.kink_exact import KinkEngine
+from .engines.kink_exact import kink_exact
 from .engines.kink_exact_deep import DeepEngine
 from .engines.kink_impulses import ImpulseEngine
 from .engines.plain_deep import PlainDeepSteps
@@ -168,7 +168,7 @@ def first_engine(problem: Problem, field: Field, method: str, rtol: float, early
         if chosen == "follow":
             return FollowedNeurons(problem, rtol, decisions, start, times)
         if chosen == "kinks":
-            return KinkEngine(problem, rtol, decisions, start)
+            return kink_exact(problem, rtol, decisions, start)
         return SmoothEngine(problem, field, rtol, decisions, start)
 
     # followed neurons make the early phase in a few sweeps themselves, as long as their squares are numbers

@@ -93,9 +93,9 @@ def _bases(points: Array, out: Array) -> None:
         basis(points[k], out[k])
 
 
-def integral_weights(u: float) -> Array:
-    """Weights (5,) of stage values in the integral from 0 to u, in units of the step."""
-    return np.asarray(u ** np.arange(1, STAGES + 1) @ ANTIDERIVATIVE)
+def integral_weights(shares: Array) -> Array:
+    """Weights (u, 5) of stage values in the integrals from 0 to each share, in units of the step."""
+    return np.asarray(shares[:, None] ** np.arange(1, STAGES + 1) @ ANTIDERIVATIVE)
 
 
 @numba.njit(cache=True, nogil=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,10 +14,14 @@ from ..problem import Problem
 from ..trajectory import Audit, Status
 from .audit import audit_run
 from .budgets import Watch
-from .engines.kink_exact_log_time import LongEngine, LongState
+from .engines.clock import LogClock
+from .engines.kink_exact import KinkEngine
+from .engines.moving_field import RescaledField
+from .kinks.decisions import Decisions, first_start
+from .kinks.geometry import Kinks
 from .run import Ending, Kept, drive
 from .span import Span
-from .state import flatten, layers_of
+from .state import flatten, layers_of, neurons_of, unflatten
 from .threads import blas_threads
 
 UNTIL = ("direction converges", "converges")
@@ -27,6 +31,8 @@ TESTS = 14
 FARTHEST = FIRST_TEST * TEST_RATIO ** (
     TESTS - 1
 )  # log10 t, about 3e8: beyond, margins lose the digits that tell samples apart
+# the loss has settled where ln L falls by less than SETTLED_FALL while s grows by the factor SETTLED_RATIO
+SETTLED_FALL, SETTLED_RATIO = 1e-3, 1e6
 FINITE_LIMIT = "nothing moves any more, the weights have a finite limit"
 
 
@@ -43,11 +49,11 @@ def simulate_long(
     asked = _check(problem, log10_times, until, tolerance)
     with blas_threads(float(problem.data.samples) ** 3):
         span = Span(problem)
-        engine = LongEngine(span.problem, rtol)
+        run = LongRun(span.problem, rtol)
         test = DirectionTest(span.problem, tolerance) if until is not None else None
-        record = LongRecord(problem, span, engine)
-        ending = drive(record, asked, watch, LongRules(engine, test, asked[-1]), "t = 10^{:.4g}")
-        if ending.status is Status.FINISHED and engine.at_rest():
+        record = LongRecord(problem, span, run)
+        ending = drive(record, asked, watch, LongRules(run, test, asked[-1]), "t = 10^{:.4g}")
+        if ending.status is Status.FINISHED and run.engine.at_rest():
             ending = Ending(Status.FINISHED, FINITE_LIMIT)
         return record.trajectory(ending, watch, test, rtol)
 
@@ -114,11 +120,41 @@ class DirectionTest:
         self.next *= TEST_RATIO
 
 
+@dataclass(frozen=True, eq=False)
+class LongState:
+    """Neurons (neurons, inputs + 1), ln L over all samples, and by how much its fall differs from the integral of
+    |grad ln L|^2 ds, relative to the fall."""
+
+    theta: Array
+    log_loss: float
+    drift: float
+
+
+class LongRun:
+    """The kink-exact engine in rescaled time: its energy is the fall of ln L over the samples that neurons see."""
+
+    def __init__(self, problem: Problem, rtol: float) -> None:
+        self.problem, self.field = problem, RescaledField(problem, rtol)
+        decisions = Decisions(Kinks(problem))
+        start = first_start(problem, decisions)
+        self.engine = KinkEngine(problem, rtol, self.field, LogClock(), decisions, start)
+        self.first_log_loss = self.field.objective(start.theta)
+
+    def state_at(self, log10_t: float) -> LongState:
+        """The state at a time within the step just made."""
+        (flat,), (fall,) = self.engine.states(np.array([log10_t]))
+        theta = neurons_of(unflatten(flat, self.problem.network.shapes))
+        drift = self.field.objective(theta) - (self.first_log_loss - fall)
+        return LongState(theta, self.field.normalised(theta, self.field.everyone)[1], abs(drift) / max(1.0, abs(fall)))
+
+
 class LongRules:
     """The direction has converged, nothing moves, or no later time can be reached."""
 
-    def __init__(self, engine: LongEngine, test: DirectionTest | None, farthest: float) -> None:
-        self.engine, self.test, self.farthest = engine, test, farthest
+    def __init__(self, run: LongRun, test: DirectionTest | None, farthest: float) -> None:
+        self.run, self.engine, self.test, self.farthest = run, run.engine, test, farthest
+        self.live = run.field.live
+        self.landmark = (0.0, run.first_log_loss)  # s and ln L when ln L last fell by something
 
     def within(self) -> tuple[float, Status] | None:
         engine, test = self.engine, self.test
@@ -128,26 +164,36 @@ class LongRules:
             return engine.t, Status.AT_REST
         while test.next <= min(engine.step_end, self.farthest):
             due = test.next
-            test.compare(engine.state_at(due).theta, engine.live)
+            test.compare(self.run.state_at(due).theta, self.run.field.live)
             if test.converged:
                 return due, Status.CONVERGED
         return None
 
     def met(self, speed: float, loss: float) -> Status | None:
-        return Status.SETTLED if not self.engine.resting and self.engine.settled() else None
+        """The loss stays positive although weights still move: then time goes no faster than s.
+
+        That is, something has been learned, and ln L has hardly fallen since s was a millionth of what it is.
+        """
+        s = self.engine.clock.s
+        if self.live is not self.run.field.live:  # the fall goes on from the loss of other samples
+            self.live, self.landmark = self.run.field.live, (s, np.inf)
+        elif loss < self.landmark[1] - SETTLED_FALL:
+            self.landmark = (s, loss)
+        settled = s > SETTLED_RATIO * self.landmark[0] > 0.0
+        return Status.SETTLED if settled and not self.engine.resting else None
 
 
 class LongRecord(Kept):
     """The states kept along a run; its times are log10 t."""
 
-    def __init__(self, problem: Problem, span: Span, engine: LongEngine) -> None:
-        super().__init__(engine)
-        self.problem, self.span, self.long_engine = problem, span, engine
+    def __init__(self, problem: Problem, span: Span, run: LongRun) -> None:
+        super().__init__(run.engine)
+        self.problem, self.span, self.run = problem, span, run
         self.states: list[LongState] = []
 
     def keep(self, times: Array) -> None:
         self.times += times.tolist()
-        self.states += [self.long_engine.state_at(t) for t in times.tolist()]
+        self.states += [self.run.state_at(t) for t in times.tolist()]
 
     def trajectory(self, ending: Ending, watch: Watch, test: DirectionTest | None, rtol: float) -> LongTrajectory:
         log10_times = np.array(self.times)

@@ -17,6 +17,7 @@ from .contact import resolve
 from .geometry import Kinks
 from .origin import exit_from_origin, way_of_descent
 
+Log = list[tuple[float, int, int, Kind, float, float, float]]  # time, neuron, line, kind, both sides' velocities, multiplier
 MOST_WAYS = 1_000  # ways out of the origin that are remembered
 
 
@@ -28,7 +29,7 @@ class Decisions:
 
     def __init__(self, kinks: Kinks) -> None:
         self.kinks = kinks
-        self.log: list[tuple[float, int, int, Kind, float, float, float]] = []
+        self.log: Log = []
         self.exits: dict[tuple[float, bytes], tuple[Signs | None, int]] | None = (
             None  # ways out of the origin, while they may be remembered
         )

@@ -1,0 +1,71 @@
+"""One implicit step, as far as its engine has to know it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...arrays import Array
+from ..collocation import NODES, STAGES, WEIGHTS, bases_at, integral_weights
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A step of length h from the present state: its error in units of the tolerance, and what it found at its nodes.
+
+    `stages` (5, carriers, inputs + 1) is how far carriers have moved at c_1, ..., c_5; squared speeds `energies` (6,), `pulls`
+    (6, samples) and `objectives` (6,), the loss or ln of it, are at 0, c_1, ..., c_5.
+    """
+
+    h: float
+    error: float
+    stages: Array
+    energies: Array
+    pulls: Array
+    objectives: Array
+
+    @property
+    def objective(self) -> float:
+        return float(self.objectives[-1])
+
+    @property
+    def energy(self) -> float:
+        """The integral of the squared speed over the step."""
+        return self.h * float(WEIGHTS @ self.energies[1:])
+
+    def at(self, shares: Array) -> tuple[Array, Array]:
+        """How far carriers have moved (u, carriers, inputs + 1) after each share of the step, and the integral of the squared speed."""
+        return self._moved(shares), self.h * (integral_weights(shares) @ self.energies[1:])
+
+    def _moved(self, shares: Array) -> Array:
+        flat = bases_at(shares)[:, 1:] @ self.stages.reshape(STAGES, -1)
+        return flat.reshape(len(shares), *self.stages.shape[1:])
+
+    def beginning(self, length: float) -> Array:
+        """Stages of a step from the same state of another length, guessed."""
+        return self._moved(NODES * (length / self.h))
+
+    def ahead(self, length: float) -> Array:
+        """Stages of a step of this length from the end of this one, guessed."""
+        return self._moved(1.0 + NODES * (length / self.h)) - self.stages[-1]
+
+    def standing(self) -> Step:
+        """The same state at all nodes, and no time passes: an event at the very start is decided before anything moves."""
+        nodes = (STAGES + 1, 1)
+        return replace(
+            self,
+            h=0.0,
+            stages=np.zeros_like(self.stages),
+            energies=np.full(STAGES + 1, self.energies[0]),
+            pulls=np.tile(self.pulls[0], nodes),
+            objectives=np.full(STAGES + 1, self.objectives[0]),
+        )
+
+
+def resting(carried: Array, pull: Array, objective: float) -> Step:
+    """Nothing moves, for as long as one likes."""
+    nodes = STAGES + 1
+    return Step(
+        0.0, 0.0, np.zeros((STAGES, *carried.shape)), np.zeros(nodes), np.tile(pull, (nodes, 1)), np.full(nodes, objective)
+    )

@@ -1,0 +1,150 @@
+"""What happens to groups within a step: neurons meet kinks, holds end, neurons at w = 0 wake; and what it leads to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...arrays import Array, Indices, Signs
+from ...events import Kind
+from ..collocation import basis_at, earliest
+from ..deadline import look_at_clock
+from ..kinks.crossings import all_crossings
+from ..kinks.decisions import Decisions
+from ..kinks.holds import Holds
+from ..kinks.neuron_groups import Groups
+from ..kinks.origin import exit_from_origin
+from ..tolerances import PAST_KINK_HEIGHT
+from .step import Step
+
+WAKING = 1e-9  # how exactly, as a share of the step, the moment is found at which a neuron can leave w = 0
+
+
+@dataclass
+class Pending:
+    """What is decided at the end of the step: a neuron at a kink, a group whose hold on a line ends, or neurons already followed."""
+
+    neuron: int = -1
+    line: int = -1
+    group: int = -1
+    side: int = 0  # where a released group goes
+    followed: tuple[Indices, Array, Signs] | None = None  # neurons with their weights and patterns at the end of the step
+    waking: float = 0.0  # sign of a of the neurons that can leave w = 0 now
+
+
+class StepEvents:
+    """The events of groups as they are: made anew when groups change."""
+
+    def __init__(self, groups: Groups, decisions: Decisions) -> None:
+        self.groups, self.decisions, self.kinks = groups, decisions, groups.kinks
+        self.holds = Holds(groups)
+        # one more "line" for those held, whose height is a itself
+        self.watched_signs = groups.patterns
+        if len(self.holds):
+            self.watched_signs = np.concatenate([groups.patterns, self.holds.signs_a[:, None]], axis=1)
+        resting = np.arange(len(groups.theta)) if groups.decays else np.flatnonzero(groups.of_neuron < 0)
+        theta = groups.theta[resting]
+        asleep = (groups.patterns[resting] == 0).all(axis=1) & ~theta[:, :-1].any(axis=1) & (theta[:, -1] != 0.0)
+        self.asleep = resting[asleep]  # held at w = 0
+
+    # ------------------------------------------------------------------ within a step
+
+    def arrivals(self, step: Step) -> tuple[Array, Indices, Indices]:
+        """Neurons that reach a kink within the step: times u, neurons and lines."""
+        groups = self.groups
+        nodes = np.concatenate([groups.carried[None], groups.carried + step.stages])
+        heights = nodes[:, :, :-1] @ self.kinks.normals.T
+        if self.watched_signs.shape[1] > heights.shape[2]:
+            heights = np.concatenate([heights, nodes[:, :, -1:]], axis=2)
+        return all_crossings(
+            heights,
+            groups.of_neuron,
+            groups.first,
+            groups.counts,
+            groups.mix,
+            self.watched_signs,
+            PAST_KINK_HEIGHT * groups.sizes,
+        )
+
+    def first_release(self, step: Step, band: float, slowest: float) -> tuple[float, Pending] | None:
+        """When within the step a hold first ends; speeds below `slowest` end none."""
+        found = self.holds.first_end(step.pulls, band, slowest)
+        return None if found is None else (found[0], Pending(group=found[1], line=found[2], side=found[3]))
+
+    def first_waking(self, step: Step) -> tuple[float, Pending] | None:
+        """When within the step neurons held at w = 0 can first leave it."""
+        if not self.asleep.size:
+            return None
+        for sign in np.unique(np.sign(self.groups.theta[self.asleep, -1])):
+
+            def wakes(u: float, sign: float = sign) -> bool:
+                look_at_clock()
+                return exit_from_origin(self.kinks, sign, basis_at(u) @ step.pulls, []) is not None
+
+            if wakes(1.0):
+                if wakes(0.0):
+                    return 0.0, Pending(waking=sign)
+                return earliest(wakes, WAKING), Pending(waking=sign)
+        return None
+
+    def row(self, pending: Pending, step: Step) -> Array:
+        """The event's function at the six nodes; it falls through zero at the event."""
+        if pending.group >= 0:
+            return np.asarray(step.pulls @ self.holds.row(pending.group, pending.line, pending.side))
+        groups, h = self.groups, pending.neuron
+        path = groups.one(h, np.concatenate([groups.carried[None], groups.carried + step.stages]))
+        if pending.line == len(self.kinks):
+            return np.asarray(self.watched_signs[h, -1] * path[:, -1])
+        return np.asarray(self.watched_signs[h, pending.line] * (path[:, :-1] @ self.kinks.normals[pending.line]))
+
+    # ------------------------------------------------------------------ at its end
+
+    def decide(self, pending: Pending, pull: Array, s: float, project: bool, again: bool) -> None:
+        """Decide what happens at s and group the neurons concerned anew.
+
+        `project` moves a neuron exactly onto its kink: what landing left beyond it does not decay with a neuron that dies, nor go
+        away where nothing moves. `again` says that nothing has moved since the last decision.
+        """
+        if pending.followed is not None:
+            self.groups.replace(*pending.followed)
+        elif pending.waking:
+            self._wake(pending.waking, pull, s)
+        elif pending.group >= 0:
+            self._release(pending, pull, s)
+        else:
+            self._settle(pending, pull, s, project, again)
+
+    def _wake(self, sign: float, pull: Array, s: float) -> None:
+        """Neurons held at w = 0 whose outgoing weight has this sign leave."""
+        groups = self.groups
+        pattern = exit_from_origin(self.kinks, sign, pull, [])
+        waking = self.asleep[np.sign(groups.theta[self.asleep, -1]) == sign]
+        if pattern is not None:
+            for h in waking:
+                self.decisions.note(s, h, -1, Kind.ORIGIN)
+            groups.replace(waking, groups.theta[waking], np.repeat(pattern[None], len(waking), axis=0))
+
+    def _release(self, pending: Pending, pull: Array, s: float) -> None:
+        groups = self.groups
+        members = groups.groups[pending.group].members.copy()
+        theta = groups.some(members, groups.carried)
+        signs = np.array([
+            self.decisions.release(h, theta[m], groups.patterns[h], pending.line, pending.side, pull, s)
+            for m, h in enumerate(members)
+        ])  # fmt: skip
+        groups.replace(members, theta, signs)
+
+    def _settle(self, pending: Pending, pull: Array, s: float, project: bool, again: bool) -> None:
+        groups, decisions, h = self.groups, self.decisions, pending.neuron
+        neuron = groups.some(np.array([h]), groups.carried)[0]
+        if pending.line == len(self.kinks):
+            pattern, neuron = decisions.turn(h, neuron, groups.patterns[h], pull, s)
+        else:
+            if project:
+                normal = self.kinks.normals[pending.line]
+                neuron[:-1] -= (normal @ neuron[:-1]) * normal
+            pattern, neuron = decisions.settle(h, neuron, groups.patterns[h], np.array([pending.line]), pull, s)
+            if again and (pattern == groups.patterns[h]).all():
+                pattern = decisions.graze(h, neuron, pattern, pending.line, pull, s)
+        groups.replace(np.array([h]), neuron[None], pattern[None])
