@@ -10,7 +10,7 @@ import rectilinear as rl
 from rectilinear.flow import polynomials
 from rectilinear.flow.choose import first_engine
 from rectilinear.flow.deadline import OutOfTime, deadline
-from rectilinear.flow.engines import neuron_path
+from rectilinear.flow.engines import event_log, neuron_path
 from rectilinear.flow.field import make_field
 from rectilinear.flow.field.sample_lines import SampleLines
 from rectilinear.flow.kinks import settling, single_neuron
@@ -300,3 +300,27 @@ def test_multipliers_move_to_a_vertex_without_changing_the_push():
     assert ((mu > 1e-9) & (mu < bounds - 1e-9)).sum() <= 2
     assert (mu >= 0.0).all()
     assert (mu <= bounds).all()
+
+
+def test_of_very_many_crossings_the_last_of_every_neuron_are_listed_and_all_are_counted(monkeypatch, tmp_path):
+    problem, times = ordinary(samples=150, width=6), np.linspace(0.0, 20.0, 5)
+    whole = rl.simulate(problem, times, method="follow", rtol=1e-4)
+    assert whole.events.unlisted == 0
+    monkeypatch.setattr(event_log, "MOST_LISTED", 60)
+    everything = rl.simulate(problem, times, method="follow", rtol=1e-4, all_events=True)
+    run = rl.simulate(problem, times, method="follow", rtol=1e-4)
+    assert np.array_equal(everything.events.time, whole.events.time)
+    assert 0 < run.events.unlisted == whole.events.happened - len(run.events)
+    assert [run.events.count(kind) for kind in rl.Kind] == [whole.events.count(kind) for kind in rl.Kind]
+    assert run.events.certified == whole.events.certified
+    assert run.events.held(6) == whole.events.held(6)  # holds are never left out
+    for h in range(6):
+        last, lasts = (e.time[(e.neuron == h) & (e.kind == rl.Kind.CROSS)] for e in (run.events, whole.events))
+        assert len(last) >= min(len(lasts), 5)
+        assert np.array_equal(last, lasts[len(lasts) - len(last) :])
+    assert f"{run.events.unlisted} crossings not listed" in repr(run)
+    again = rl.load(run.save(tmp_path / "run.nc"))
+    assert again.events.unlisted == run.events.unlisted
+    longer = rl.resume(again, [25.0])
+    assert longer.events.unlisted >= run.events.unlisted
+    assert len(rl.plots.kink_events(run).axes) == 1

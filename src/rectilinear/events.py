@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .arrays import Array, Indices
+from .arrays import Array, Indices, Mask
 
 
 class Kind(IntEnum):
@@ -32,6 +32,9 @@ class Events:
     one over the number of ways that lead out: where there are several, the flow is not unique, and the way is that of gradient descent
     with small steps from nearby.
 
+    Of very many crossings only the last of every neuron are listed, unless all were asked for; `unlisted` says how many are not. They
+    are counted like the others, and all of them certified.
+
     In networks of three layers and more neurons are counted layer after layer, `line` is the first sample that has the kink, and
     the velocities are those of the neuron's preactivation there.
     """
@@ -43,6 +46,12 @@ class Events:
     velocity_below: Array = field(default_factory=lambda: np.empty(0))
     velocity_above: Array = field(default_factory=lambda: np.empty(0))
     multiplier: Array = field(default_factory=lambda: np.empty(0))
+    unlisted: int = 0
+
+    @classmethod
+    def columns(cls) -> list[str]:
+        """The names of the arrays."""
+        return [column.name for column in fields(cls) if column.name != "unlisted"]
 
     @classmethod
     def of_log(cls, log: list[tuple[float, int, int, Kind, float, float, float]]) -> Events:
@@ -61,18 +70,27 @@ class Events:
         return len(self.time)
 
     def count(self, kind: Kind) -> int:
-        """How many events were of this kind."""
-        return int(np.sum(self.kind == kind))
+        """How many events were of this kind, listed or not."""
+        return int(np.sum(self.kind == kind)) + (self.unlisted if kind == Kind.CROSS else 0)
+
+    @property
+    def happened(self) -> int:
+        """How many there were, listed or not."""
+        return len(self) + self.unlisted
 
     @property
     def certified(self) -> bool:
         """Whether every crossing moves on both sides the same way, every hold is pushed in from both sides, and no way was a choice."""
+        return not bool(self.doubtful.any()) and not self.choices
+
+    @property
+    def doubtful(self) -> Mask:
+        """Which crossings and holds the velocities on both sides do not confirm."""
         below, above = self.velocity_below, self.velocity_above
         slack = 1e-6 * np.maximum(np.abs(below), np.abs(above))  # a grazing velocity is zero up to rounding
         crossing = (np.minimum(below, above) >= -slack) | (np.maximum(below, above) <= slack)
         holding = (below >= -slack) & (above <= slack)
-        wrong = ((self.kind == Kind.CROSS) & ~crossing) | ((self.kind == Kind.PIN) & ~holding)
-        return not bool(wrong.any()) and not self.choices
+        return np.asarray(((self.kind == Kind.CROSS) & ~crossing) | ((self.kind == Kind.PIN) & ~holding))
 
     @property
     def choices(self) -> int:
@@ -81,9 +99,24 @@ class Events:
 
     def followed_by(self, later: Events, shift: float) -> Events:
         """These events and then `later` ones, whose times are counted from `shift`."""
-        columns = {name: np.concatenate([values, getattr(later, name)]) for name, values in vars(self).items()}
+        columns = {name: np.concatenate([getattr(self, name), getattr(later, name)]) for name in self.columns()}
         columns["time"][len(self) :] += shift
-        return Events(**columns)
+        return Events(**columns, unlisted=self.unlisted + later.unlisted)
+
+    def with_last_crossings(self, of_each: int) -> Events:
+        """The same with no more than the last `of_each` certified crossings of every neuron listed; whatever else happened is kept.
+
+        >>> events = Events.of_log([(t, 0, 1, Kind.CROSS, 1.0, 1.0, np.nan) for t in (0.1, 0.2, 0.3)])
+        >>> events.with_last_crossings(2).time.tolist(), events.with_last_crossings(2).count(Kind.CROSS)
+        ([0.2, 0.3], 3)
+        """
+        plain = np.flatnonzero((self.kind == Kind.CROSS) & ~self.doubtful)
+        plain = plain[np.argsort(self.neuron[plain], kind="stable")]  # each neuron's together, in order of time
+        ends = np.searchsorted(self.neuron[plain], self.neuron[plain], side="right")
+        kept = np.ones(len(self), dtype=bool)
+        kept[plain[ends - np.arange(len(plain)) > of_each]] = False
+        columns = {name: getattr(self, name)[kept] for name in self.columns()}
+        return Events(**columns, unlisted=self.unlisted + int(np.sum(~kept)))
 
     def held(self, neurons: int) -> list[list[tuple[float, float, int]]]:
         """For each neuron the stretches (from, to, line) it was held on a kink; `to` is inf where that did not end."""
@@ -102,9 +135,11 @@ class Events:
         return f"Events: {self}"
 
     def __str__(self) -> str:
-        if not len(self):
+        if not self.happened:
             return "none"
         counts = [f"{self.count(kind)} {kind.name.lower()}" for kind in Kind if self.count(kind)]
+        if self.unlisted:
+            counts.append(f"{self.unlisted} crossings not listed")
         if self.certified:
             return ", ".join(counts) + " (all certified)"
         others = replace(self, multiplier=np.where(self.kind == Kind.ORIGIN, np.nan, self.multiplier)).certified

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from html import escape
@@ -182,7 +182,7 @@ class Trajectory:
         for k, layer in enumerate(self.weights, 1):
             variables[f"weights_{k}"] = (("time", f"out_{k}", f"in_{k}"), layer)
         if self.events is not None:
-            variables.update({f"event_{name}": ("event", values) for name, values in vars(self.events).items()})
+            variables.update({f"event_{name}": ("event", getattr(self.events, name)) for name in Events.columns()})
         if self.group_counts is not None:
             variables["group_counts"] = (("change", "time_and_count"), self.group_counts)
         variables.update(self._extra_variables())
@@ -267,6 +267,7 @@ class Trajectory:
             "audit": None if self.audit is None else vars(self.audit),
             "statistics": dict(self.statistics),
             "provenance": dict(self.provenance),
+            "unlisted_crossings": 0 if self.events is None else self.events.unlisted,
         }
 
     def __repr__(self) -> str:
@@ -363,7 +364,10 @@ def from_contents(contents: xarray.Dataset, metadata: Mapping[str, Any]) -> Traj
         statistics=metadata["statistics"],
         provenance=metadata["provenance"],
         group_counts=contents["group_counts"].values if "group_counts" in contents else None,
-        events=Events(**{f.name: contents[f"event_{f.name}"].values for f in fields(Events)})
+        events=Events(
+            **{name: contents[f"event_{name}"].values for name in Events.columns()},
+            unlisted=metadata.get("unlisted_crossings", 0),
+        )
         if "event_time" in contents
         else None,
         **kind._extra_fields(contents, metadata),

@@ -147,7 +147,9 @@ def largest_product(problem: Problem, method: str, rtol: float) -> float:
     return float(samples) ** 3 if suited(problem, method, rtol) == "kinks" else 0.0
 
 
-def first_engine(problem: Problem, field: Field, method: str, rtol: float, early_phase: bool, times: Array) -> Engine:
+def first_engine(
+    problem: Problem, field: Field, method: str, rtol: float, early_phase: bool, times: Array, all_events: bool = False
+) -> Engine:
     """The engine to begin with: the early phase where it applies, which is followed by the one that the rest of the run needs."""
     if problem.network.layers > 2:
         chosen = deep_method(problem, method, rtol)
@@ -166,7 +168,7 @@ def first_engine(problem: Problem, field: Field, method: str, rtol: float, early
 
     def main_engine(start: Start) -> Engine:
         if chosen == "follow":
-            return FollowedNeurons(problem, rtol, decisions, start, times)
+            return FollowedNeurons(problem, rtol, decisions, start, times, all_events)
         if chosen == "kinks":
             return kink_exact(problem, rtol, decisions, start)
         return SmoothEngine(problem, field, rtol, decisions, start)

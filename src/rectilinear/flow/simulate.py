@@ -34,6 +34,7 @@ def simulate(
     max_seconds: float | None = None,
     stop_gradient: float = 0.0,
     stop_loss: float = 0.0,
+    all_events: bool = False,
     progress: Wanted = None,
 ) -> Trajectory:
     """Solve dW/dt = -grad L from the problem's weights and return the run at `times` (t = 0 is the start).
@@ -41,6 +42,8 @@ def simulate(
     The run ends early, with what there is and the reason, when |grad L| < `stop_gradient`, the loss < `stop_loss`, a budget of
     steps or seconds is used up, or the user interrupts; the state at that moment is then the last one kept.
     `progress=True` shows a bar; a function `progress(fraction, note)` is called ten times a second.
+    Of more than a million events of followed neurons, crossings are counted but only the last of every neuron are listed, unless
+    `all_events` are asked for (56 bytes each).
 
     `method` is, in two layers, "kinks" (the whole network stops at every kink), "follow" (every neuron is followed by itself, for
     ordinary data), "plain" (steps of order 5 that leave all kinks to the error control, for loose tolerances), "smooth" (explicit steps
@@ -85,7 +88,7 @@ def simulate(
     with blas_threads(largest_product(problem, method, rtol)):
         field = make_field(problem)
         span = Span(problem, whole=not moves_in_span(problem, method, rtol))
-        engine = first_engine(span.problem, field, method, rtol, early_phase, asked)
+        engine = first_engine(span.problem, field, method, rtol, early_phase, asked, all_events)
         record = Record(span, field, engine, len(asked) + 1)  # and where it stopped
         run = record.trajectory(drive(record, asked, watch, rules), watch, rtol)
     return replace(run, provenance={**run.provenance, "chosen": reason(problem, method, rtol), **_pairing(problem)})

@@ -79,7 +79,7 @@ def events(run: Trajectory, kind: str = "") -> float:
         raise InputError(f"events counts {', '.join(name.lower() for name in Kind.__members__)}, found {kind!r}.")
     if run.events is None:
         return math.nan
-    return float(run.events.count(Kind[kind.upper()]) if kind else len(run.events))
+    return float(run.events.count(Kind[kind.upper()]) if kind else run.events.happened)
 
 
 def diverges_at(run: Trajectory, tolerance: float = OFF) -> float:

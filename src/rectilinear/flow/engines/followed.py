@@ -33,6 +33,7 @@ from ..state import flatten
 from ..steppers.legendre_curves import LegendreCurves
 from ..steppers.mixing import Mixing
 from ..steppers.stiff_directions import StiffDirections
+from .event_log import EventLog
 from .followed_paths import FollowedPaths
 from .neuron_path import End, Start
 from .sleeping_neurons import SleepingNeurons
@@ -82,11 +83,13 @@ class Next:
 
 
 class FollowedNeurons:
-    """The engine; `times` are those at which states will be asked for."""
+    """The engine; `times` are those at which states will be asked for, `all_events` whether every single crossing is."""
 
     name = "followed neurons"
 
-    def __init__(self, problem: Problem, rtol: float, decisions: Decisions, start: FirstStart, times: Array) -> None:
+    def __init__(
+        self, problem: Problem, rtol: float, decisions: Decisions, start: FirstStart, times: Array, all_events: bool = False
+    ) -> None:
         self.problem, self.rtol, self.decisions, self.times = problem, rtol, decisions, times
         self.lines = SampleLines(problem)
         self.sleeping = SleepingNeurons(self.lines, problem.network.trainable_layers[0])
@@ -102,7 +105,7 @@ class FollowedNeurons:
         self.refused = False
         self.stiff = StiffDirections(self.lines.samples)
         self.counts = {"steps": 0, "rejected": 0, "sweeps": 0, "gradients": 0, "pieces": 0}
-        self.log: list[Array] = []
+        self.log = EventLog(len(self.a), all_events)
         self.step: Swept | None = None
         self.h = FIRST_TURN / max(self._measure_drive(), np.finfo(float).tiny)
 
@@ -196,23 +199,8 @@ class FollowedNeurons:
         return None
 
     def events(self) -> Events:
-        """All of them, with those of the start and the early phase."""
-        before = self.decisions.events()
-        if not self.log:
-            return before
-        rows = np.concatenate(self.log)
-        rows = rows[np.argsort(rows[:, 1], kind="stable")]
-        neuron, time, line, kind, below, above, multiplier = rows.T
-        after = Events(
-            time,
-            neuron.astype(np.intp),
-            line.astype(np.intp),
-            kind.astype(np.int8),
-            below.copy(),
-            above.copy(),
-            multiplier.copy(),
-        )
-        return before.followed_by(after, 0.0)
+        """Those listed, with those of the start and the early phase."""
+        return self.decisions.events().followed_by(self.log.events(), 0.0)
 
     # a step
 
@@ -353,11 +341,11 @@ class FollowedNeurons:
     def _wake(self) -> None:
         woken = self.sleeping.leave(self.w, self.a, self.signs, self.heights, self.pulls)
         if woken.size:
-            self.log.append(np.array([[h, self.t, -1, Kind.ORIGIN, 0.0, 0.0, np.nan] for h in woken]))
+            self.log.add(np.array([[h, self.t, -1, Kind.ORIGIN, 0.0, 0.0, np.nan] for h in woken]))
 
     def _keep_events(self, step: Swept) -> None:
         rows = np.concatenate(step.happened)[:, :7]
         rows = rows[rows[:, 3] <= max(Kind)]
         rows[:, 1] = self.t + rows[:, 1] * step.h
         rows[:, 4:6] /= step.h
-        self.log.append(rows)
+        self.log.add(rows)
