@@ -19,6 +19,7 @@ TIMES = np.array([0.0, 1.0, 5.0, 20.0, 50.0])
 FIRST_SEED = 20_000
 CAP = 120.0
 ALLOWED = 30.0  # tolerances
+NEWS_EVERY = 50
 
 
 def run(folder: Path, problems: int) -> dict[str, Any]:
@@ -29,6 +30,8 @@ def run(folder: Path, problems: int) -> dict[str, Any]:
         rows.append(row_of(random_ordinary_problem(seed)) | {"seed": seed, "kind": KINDS[seed % len(KINDS)]})
         if is_outlier(rows[-1]):
             report.note(f"{rows[-1]}")
+        if len(rows) % NEWS_EVERY == 0:
+            report.note(f"{len(rows)} of {problems}: {sum(map(is_outlier, rows))} off or not finished")
     report.table(
         f"{problems} random problems to t = {TIMES[-1]:g}, rtol {RTOL:g} against {TIGHTER:g} of it",
         [
