@@ -10,7 +10,7 @@ from rectilinear.flow.engines.kink_impulses import ImpulseEngine
 from rectilinear.flow.field.sloped import SlopedField
 from rectilinear.flow.kinks.box_program import box_program
 from rectilinear.flow.kinks.passages import passed, times_beyond
-from rectilinear.flow.state import flatten
+from rectilinear.flow.state import flatten, unflatten
 from rectilinear.flow.steppers.tsitouras import ERROR, NODES, TABLEAU, interpolant, interpolant_slope
 from test_deep_kinks import SETTINGS, problem_of
 
@@ -55,9 +55,9 @@ def test_normals_are_gradients_of_heights(setting):
     normals, amounts = field.normals(found, kinks), np.random.default_rng(0).standard_normal(field.count)
     np.testing.assert_allclose(normals.gram(), rows @ rows.T, rtol=0, atol=1e-7)
     np.testing.assert_allclose(normals.squares(), np.diag(rows @ rows.T), rtol=0, atol=1e-7)
-    np.testing.assert_allclose(field.push(found, amounts), amounts @ rows, rtol=0, atol=1e-7)
-    half = kinks % 2 == 0
-    np.testing.assert_allclose(normals.of(half).along(found.speeds), (rows @ found.velocity)[half], rtol=0, atol=1e-7)
+    np.testing.assert_allclose(field.push(found, amounts.copy()), amounts @ rows, rtol=0, atol=1e-7)
+    half, velocity = kinks % 2 == 0, unflatten(found.velocity, field.shapes)
+    np.testing.assert_allclose(normals.of(half).along(velocity), (rows @ found.velocity)[half], rtol=0, atol=1e-7)
 
 
 @pytest.mark.parametrize("seed", range(20))

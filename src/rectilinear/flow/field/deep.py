@@ -15,16 +15,9 @@ class DeepField:
     """-grad L for three layers and more: compiled passes over blocks of samples, which threads share."""
 
     def __init__(self, problem: Problem) -> None:
-        self.problem, network = problem, problem.network
-        self.shapes = network.shapes
+        self.problem, self.shapes = problem, problem.network.shapes
         self.size = sum(out * into for out, into in self.shapes)
-        x, y, shapes, trains = (
-            read_only(problem.x),
-            read_only(problem.y),
-            np.array(self.shapes),
-            np.array(network.trainable_layers),
-        )
-        self.net = DeepRows(x, y, shapes, trains, network.alpha, problem.loss.code, problem.l2)
+        self.net = deep_rows(problem)
         self.work = 3.0 * problem.data.samples * self.size
         self._rooms: dict[int, tuple[Array, Array]] = {}  # by the first sample of a share
 
@@ -51,6 +44,13 @@ class DeepField:
             self._rooms[first] = room_for(self.net), np.empty(self.size)
         room, drive = self._rooms[first]
         return drive, drive_of_samples(self.net, theta, first, last, backward, room, drive)
+
+
+def deep_rows(problem: Problem) -> DeepRows:
+    """The problem as compiled passes take it."""
+    network = problem.network
+    shapes, trains = np.array(network.shapes), np.array(network.trainable_layers)
+    return DeepRows(read_only(problem.x), read_only(problem.y), shapes, trains, network.alpha, problem.loss.code, problem.l2)
 
 
 def read_only(array: Array) -> Array:

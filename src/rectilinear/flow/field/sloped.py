@@ -12,27 +12,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numba
 import numpy as np
 
 from ...arrays import Array, Indices, Mask
 from ...network import Weights
 from ...problem import Problem
 from ..state import unflatten
-from .sample_losses import pulls
+from .deep import deep_rows
+from .sloped_kernels import pull_back, sloped_backward, sloped_forward
 
 
 @dataclass
 class SlopedPass:
     """One forward and backward pass; its arrays are used again by the next one that is written to it."""
 
-    below: list[Array]  # (samples, in) of every layer
     z: Array  # (kinks,)
     slopes: Array  # (kinks,)
+    active: Array  # (kinks,): slope times z, zero where held
     signals: Array  # (kinks,)
     velocity: Array  # flat
-    views: list[tuple[Array, Array, Array]]  # z, slopes and signals (samples, neurons) of every hidden layer
-    speeds: Weights  # the velocity layer by layer
     theta: Array = field(default_factory=lambda: np.empty(0))
     layers: Weights = ()
     objective: float = 0.0
@@ -83,21 +81,22 @@ class SlopedField:
         self.widths = np.array(network.widths)
         self.starts = np.concatenate([[0], np.cumsum(problem.data.samples * self.widths)])
         self.count = int(self.starts[-1])
-        self._x, self._y = np.ascontiguousarray(problem.x), np.ascontiguousarray(problem.y)
+        self.net = deep_rows(problem)
         self._moving = network.trainable_layers
+        self._pushed = np.empty(self.count)  # room for a pass
         self.passes = 0.0  # made so far, in units of a forward and a backward one
         self._spare = self.new_pass()
 
     def new_pass(self) -> SlopedPass:
-        below = [self._x, *(np.empty((len(self._y), width)) for width in self.widths)]
-        z, slopes, signals = np.empty(self.count), np.empty(self.count), np.empty(self.count)
-        views = list(zip(*(self.by_layer(values) for values in (z, slopes, signals)), strict=True))
-        velocity = np.empty(self.size)
-        return SlopedPass(below, z, slopes, signals, velocity, views, unflatten(velocity, self.shapes))
+        z, slopes, active, signals = (np.empty(self.count) for _ in range(4))
+        return SlopedPass(z, slopes, active, signals, np.empty(self.size))
 
     def by_layer(self, values: Array) -> list[Array]:
         """Views (samples, neurons) of a value for every kink."""
-        return [values[a:b].reshape(len(self._y), -1) for a, b in zip(self.starts[:-1], self.starts[1:], strict=True)]
+        return [
+            values[a:b].reshape(self.problem.data.samples, -1)
+            for a, b in zip(self.starts[:-1], self.starts[1:], strict=True)
+        ]
 
     def places(self, kinks: Indices) -> tuple[Indices, Indices, Indices]:
         """Layer, sample and neuron of kinks."""
@@ -112,17 +111,7 @@ class SlopedField:
 
     def _forward(self, theta: Array, slopes: Array, held: Indices, frozen: bool, into: SlopedPass) -> None:
         into.theta, into.layers = theta, unflatten(theta, self.shapes)
-        into.slopes[:] = slopes
-        bounds = np.searchsorted(held, self.starts)
-        for depth, (z, slope, _) in enumerate(into.views):
-            np.dot(into.below[depth], into.layers[depth].T, out=z)
-            if frozen:
-                np.multiply(z, slope, out=into.below[depth + 1])
-            else:
-                bend(z, self.alpha, into.below[depth + 1], slope)
-            here = held[bounds[depth] : bounds[depth + 1]] - self.starts[depth]
-            into.below[depth + 1].ravel()[here] = 0.0
-        into.slopes[held] = slopes[held]
+        sloped_forward(self.net, theta, slopes, held, frozen, into.z, into.slopes, into.active)
         self.passes += 1 / 3
 
     def run(self, theta: Array, into: SlopedPass, slopes: Array, held: Indices, frozen: bool) -> SlopedPass:
@@ -131,61 +120,32 @@ class SlopedField:
         Kinks `held` (ascending) keep their slopes and pass nothing on: their z is zero, whatever rounding has made of it.
         """
         self._forward(theta, slopes, held, frozen, into)
-        problem, samples, layers = self.problem, len(self._y), into.layers
-        pull = np.empty((samples, 1))
-        into.objective = pulls(problem.loss.code, self._y, into.below[-1] @ layers[-1][0], pull[:, 0]) / samples
-        pull /= samples
-        self._backward(into, pull)
-        if problem.l2:
-            into.objective += problem.l2 * problem.network.penalty(layers)
-            for speed, layer, moves in zip(into.speeds, layers, self._moving, strict=True):
-                speed -= problem.l2 * layer * moves
+        into.objective = sloped_backward(
+            self.net, theta, into.slopes, into.active, self._pushed, into.signals, into.velocity
+        )
+        self.passes += 2 / 3
+        if self.problem.l2:
+            into.objective += self.problem.l2 * self.problem.network.penalty(into.layers)
+            for speed, layer, moves in zip(unflatten(into.velocity, self.shapes), into.layers, self._moving, strict=True):
+                speed -= self.problem.l2 * layer * moves
         return into
 
-    def _backward(self, into: SlopedPass, signal: Array) -> None:
-        for depth in range(len(self.shapes) - 1, -1, -1):
-            np.dot(signal.T, into.below[depth], out=into.speeds[depth])
-            if not self._moving[depth]:
-                into.speeds[depth][:] = 0.0
-            if depth:
-                _, slopes, signals = into.views[depth - 1]
-                np.dot(signal, into.layers[depth], out=signals)
-                signal = slopes * signals
-        self.passes += 2 / 3
-
     def push(self, at: SlopedPass, amounts: Array) -> Array:
-        """sum_k amount_k grad z_k over all kinks, flat: one backward pass."""
+        """sum_k amount_k grad z_k over all kinks, flat: one backward pass, which uses up `amounts`."""
         out = np.zeros(self.size)
-        parts, added = unflatten(out, self.shapes), self.by_layer(amounts)
-        signal = added[-1]
-        for depth in range(len(added) - 1, -1, -1):
-            if self._moving[depth]:
-                np.dot(signal.T, at.below[depth], out=parts[depth])
-            if depth:
-                signal = signal @ at.layers[depth]
-                signal *= at.views[depth - 1][1]
-                signal += added[depth - 1]
+        pull_back(self.net, at.theta, at.slopes, at.active, amounts, True, self._pushed, out)
         self.passes += 2 / 3
         return out
 
     def normals(self, at: SlopedPass, kinks: Indices) -> Normals:
         layer, sample, neuron = self.places(kinks)
+        slopes, below = self.by_layer(at.slopes), [self.net.x, *self.by_layer(at.active)[:-1]]
         back = [np.zeros((len(kinks), width)) for width in self.widths]
         for depth in range(len(back) - 1, -1, -1):
             here = np.flatnonzero(layer == depth)
             back[depth][here, neuron[here]] = 1.0
             if depth:
                 above = np.flatnonzero(layer >= depth)
-                back[depth - 1][above] = (back[depth][above] @ at.layers[depth]) * at.views[depth - 1][1][sample[above]]
+                back[depth - 1][above] = (back[depth][above] @ at.layers[depth]) * slopes[depth - 1][sample[above]]
         moving = [b * moves for b, moves in zip(back, self._moving[:-1], strict=True)]
-        return Normals(moving, [below[sample] for below in at.below[:-1]])
-
-
-@numba.njit(cache=True, nogil=True)
-def bend(z: Array, alpha: float, sigma: Array, slopes: Array) -> None:
-    """Write sigma(z) and sigma'(z); where z = 0 the slope is left as it was, as for samples that activate nothing below."""
-    for i in range(z.shape[0]):
-        for j in range(z.shape[1]):
-            if z[i, j] != 0.0:
-                slopes[i, j] = 1.0 if z[i, j] > 0.0 else alpha
-            sigma[i, j] = slopes[i, j] * z[i, j]
+        return Normals(moving, [x[sample] for x in below])
