@@ -35,13 +35,22 @@ def _next_root(c: float, b: float, p: float, m: float, side: float) -> float:
 
 
 @numba.njit(cache=True, nogil=True)
+def dot(a: Array, b: Array) -> float:
+    """a.b over the length of a: b may have an outgoing weight more."""
+    total = 0.0
+    for j in range(a.shape[0]):
+        total += a[j] * b[j]
+    return total
+
+
+@numba.njit(cache=True, nogil=True)
 def move(theta: Array, g: Array, time: float) -> None:
     """Move one neuron (inputs + 1,) under a constant drive."""
     d = g.shape[0]
-    size = np.sqrt(np.dot(g, g))
+    size = np.sqrt(dot(g, g))
     if size == 0.0:
         return
-    along = np.dot(g, theta[:d]) / size
+    along = dot(g, theta) / size
     if size * time < 1.0:
         half = 0.5 * ((along + theta[d]) * np.expm1(size * time))
         other = 0.5 * ((along - theta[d]) * np.expm1(-size * time))
@@ -60,18 +69,18 @@ def move(theta: Array, g: Array, time: float) -> None:
 def next_kink(theta: Array, g: Array, signs: Signs, normals: Array, matters: Mask) -> tuple[float, int]:
     """When and where one neuron under a constant drive leaves its side of a kink that matters; inf and -1 if it never does."""
     d = g.shape[0]
-    size = np.sqrt(np.dot(g, g))
+    size = np.sqrt(dot(g, g))
     best, where = np.inf, -1
     if size == 0.0:
         return best, where
-    along = np.dot(g, theta[:d]) / size
+    along = dot(g, theta) / size
     p, m = along + theta[d], along - theta[d]
-    reach = PAST * np.sqrt(np.dot(theta, theta))
+    reach = PAST * np.sqrt(dot(theta, theta))
     for line in range(signs.shape[0]):
         if signs[line] == 0 or not matters[line]:
             continue
-        c = np.dot(normals[line], g) / size
-        height = np.dot(normals[line], theta[:d])
+        c = dot(normals[line], g) / size
+        height = dot(normals[line], theta)
         if signs[line] * height <= reach and signs[line] * c * theta[d] < -SLOW * abs(theta[d]):
             return 0.0, line  # it rests on the kink, and is pushed over it
         value = _next_root(c, height - c * along, p, m, float(signs[line]))
@@ -117,17 +126,17 @@ def advance_free(
             wait, hit = next_kink(thetas[n], g, signs[n], normals, matters)
             left = time - used[n]
             length = min(wait, left)
-            before = thetas[n, d] * np.dot(g, thetas[n, :d])
+            before = thetas[n, d] * dot(g, thetas[n])
             move(thetas[n], g, length)
-            energies[n] += thetas[n, d] * np.dot(g, thetas[n, :d]) - before
+            energies[n] += thetas[n, d] * dot(g, thetas[n]) - before
             if wait >= left or hit < 0:  # not used >= time: adding up may round down
                 used[n] = time
                 break
             used[n] += length
             turn = 1.0 if thetas[n, d] >= 0.0 else -1.0
-            here = turn * np.dot(g, normals[hit])
+            here = turn * dot(g, normals[hit])
             there = here - turn * signs[n, hit] * jumps[hit]
-            if here * there <= 0.0 or touches_another(thetas[n, :d], np.sqrt(np.dot(thetas[n], thetas[n])), normals, hit):
+            if here * there <= 0.0 or touches_another(thetas[n], np.sqrt(dot(thetas[n], thetas[n])), normals, hit):
                 where[n] = hit
                 break
             if count == events.shape[0]:

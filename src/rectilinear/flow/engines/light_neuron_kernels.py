@@ -13,6 +13,8 @@ from ...arrays import Array, Indices, Signs
 from ..collocation import MATRIX, NODES, STAGES, basis, first_root
 from ..kinks.contact import ON_A_BOUND, multiplier
 from ..kinks.crossings import touches_another
+from ..polynomials import inner
+from ..small_systems import solve_in_place
 
 MOST_EVENTS = 64  # of one neuron in one step; with more, the step was too long
 DONE, NEEDS_DECISION = 0, 1
@@ -44,33 +46,39 @@ def collocate_neuron(
             for j in range(d):
                 drives[k, j] += pull[i] * seen[i, j]
     # with D_w = I + l2 M the stages of w are D_w^-1 (w_0 + M a g): what is left to solve is as large as there are stages
-    first, second = length * train[0] * MATRIX, length * train[1] * MATRIX
-    decayed, start_share = first.copy(), np.ones(STAGES)
+    second, decay, matrix = np.empty((STAGES, STAGES)), np.empty((STAGES, STAGES)), np.empty((STAGES, STAGES))
+    decayed, outgoing = np.empty((STAGES, STAGES + 1)), np.empty((STAGES, 1))  # the last column is the share of w_0
+    for s in range(STAGES):
+        for k in range(STAGES):
+            decayed[s, k], second[s, k] = length * train[0] * MATRIX[s, k], length * train[1] * MATRIX[s, k]
+            decay[s, k], matrix[s, k] = l2 * decayed[s, k], l2 * second[s, k]
+        decay[s, s] += 1.0
+        matrix[s, s] += 1.0
+        decayed[s, STAGES], outgoing[s, 0] = 1.0, theta[d]
     if l2 > 0.0:
-        decay = np.eye(STAGES) + l2 * first
-        decayed, start_share = np.linalg.solve(decay, first), np.linalg.solve(decay, start_share)
-    matrix, right = np.eye(STAGES) + l2 * second, np.full(STAGES, theta[d])
+        solve_in_place(decay, decayed)
     for k in range(STAGES):
         along = 0.0
         for j in range(d):
             along += drives[k, j] * theta[j]
         for s in range(STAGES):
-            right[s] += second[s, k] * start_share[k] * along
+            outgoing[s, 0] += second[s, k] * decayed[k, STAGES] * along
         for m in range(STAGES):
             product = 0.0
             for j in range(d):
                 product += drives[k, j] * drives[m, j]
             for s in range(STAGES):
                 matrix[s, m] -= second[s, k] * decayed[k, m] * product
-    outgoing = np.linalg.solve(matrix, right)
-    path[0] = theta
+    solve_in_place(matrix, outgoing)
+    for j in range(d + 1):
+        path[0, j] = theta[j]
     for s in range(STAGES):
         for j in range(d):
-            value = start_share[s] * theta[j]
+            value = decayed[s, STAGES] * theta[j]
             for k in range(STAGES):
-                value += decayed[s, k] * outgoing[k] * drives[k, j]
+                value += decayed[s, k] * outgoing[k, 0] * drives[k, j]
             path[s + 1, j] = value
-        path[s + 1, d] = outgoing[s]
+        path[s + 1, d] = outgoing[s, 0]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -141,17 +149,17 @@ def follow_free(
             if held >= 0 and path[-1, d] * thetas[n, d] < 0.0:
                 status[n] = NEEDS_DECISION  # what holds it would no longer attract
                 break
-            if where < 0:
-                thetas[n] = path[-1]
-                u = end
-                break
-            at = u + when * (end - u)
-            if at > u:
+            at = end if where < 0 else u + when * (end - u)
+            if u < at < end:
                 collocate_neuron(thetas[n], seen, pulls, h, u, at, l2, train, path)
-                thetas[n] = path[-1]
+            if at > u:
+                for j in range(d + 1):
+                    thetas[n, j] = path[STAGES, j]
                 u = at
-            size = np.sqrt(np.dot(thetas[n], thetas[n]))
-            if held >= 0 or when == 0.0 or touches_another(thetas[n, :d], size, normals, where):
+            if where < 0:
+                break
+            size = np.sqrt(inner(thetas, n, thetas, n))
+            if held >= 0 or when == 0.0 or touches_another(thetas[n], size, normals, where):
                 status[n] = NEEDS_DECISION
                 break
             pulls_at(pulls, u, pull)

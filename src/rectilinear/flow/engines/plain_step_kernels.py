@@ -14,7 +14,8 @@ from ..field.two_layer_kernels import drive_of_rows, velocity_of_drive
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
 def stage(y: Array, slopes: Array, coefficients: Array, h: float, out: Array) -> None:
     """out = y + h sum_s c_s slopes_s."""
-    out[:] = y
+    for i in range(out.shape[0]):
+        out[i] = y[i]
     for s in range(coefficients.shape[0]):
         c = h * coefficients[s]
         if c != 0.0:

@@ -94,7 +94,19 @@ def _distances(r: Array, rows: Array, lengths: Array) -> Array:
     for k in range(len(r)):
         for i in range(rows.shape[1]):
             found[i] += r[k] * rows[k, i]
-    return found / lengths
+    for i in range(rows.shape[1]):
+        found[i] /= lengths[i]
+    return found
+
+
+@numba.njit(cache=True, nogil=True)
+def turned_copy(w: Array) -> Array:
+    """w.T in memory of its own."""
+    turned = np.empty((w.shape[1], w.shape[0]))
+    for h in range(w.shape[0]):
+        for k in range(w.shape[1]):
+            turned[k, h] = w[h, k]
+    return turned
 
 
 @numba.njit(cache=True, nogil=True)
@@ -103,21 +115,28 @@ def cheapest_split(w: Array, a: Array, rows: Array, lengths: Array, worthwhile: 
 
     All neurons are others if none costs less than the share `worthwhile` of the full product.
     """
-    turned, count = w.T.copy(), len(a)
+    turned, count, sides, others = turned_copy(w), len(a), np.empty(len(a)), np.empty(len(a), np.intp)
     r, cosines, sines = _angles(turned, a)  # a_h w_h point along the linear part of f
     for _ in range(REFINEMENTS):
-        r, cosines, sines = _angles(turned, np.sign(cosines))
-    ordered_distances, ordered_sines = np.sort(np.abs(_distances(r, rows, lengths))), np.sort(sines)
+        for h in range(count):
+            sides[h] = 1.0 if cosines[h] > 0.0 else -1.0 if cosines[h] < 0.0 else 0.0
+        r, cosines, sines = _angles(turned, sides)
+    distances, ordered_sines = _distances(r, rows, lengths), np.sort(sines)
     best, cutoff = worthwhile, -1.0
     for share in QUANTILES:
-        inside = max(1, int(share * count))
-        sine = ordered_sines[inside - 1]
-        near = np.searchsorted(ordered_distances, sine, side="right") / len(lengths)
-        cost = 1.0 - share + share * near
+        sine, near = ordered_sines[max(1, int(share * count)) - 1], 0
+        for i in range(len(distances)):
+            near += abs(distances[i]) <= sine
+        cost = 1.0 - share + share * near / len(lengths)
         if cost < best:
             best, cutoff = cost, sine
-    sides = np.where(sines <= cutoff, np.sign(cosines), 0.0)
-    return Split(sides, np.flatnonzero(sides == 0.0), best if cutoff >= 0.0 else 1.0, worthwhile * len(lengths))
+    far = 0
+    for h in range(count):
+        sides[h] = 0.0 if sines[h] > cutoff or cosines[h] == 0.0 else 1.0 if cosines[h] > 0.0 else -1.0
+        if sides[h] == 0.0:
+            others[far] = h
+            far += 1
+    return Split(sides, others[:far], best if cutoff >= 0.0 else 1.0, worthwhile * len(lengths))
 
 
 def find_split(w: Array, a: Array, rows: Array, lengths: Array) -> Split | None:
@@ -143,12 +162,17 @@ def sums_of_split(split: Split, rows: Array, lengths: Array, turned: Array, a: A
             right &= cosines[h] * split.sides[h] > 0.0
             widest = max(widest, sines[h])
     far_sides = _distances(r, rows, lengths)
-    are_near = np.abs(far_sides) <= widest
-    near = np.flatnonzero(are_near)
-    if not right or len(near) > split.most_near:
-        return False, Sums(far_sides, far_sides, near, np.empty((0, 0)), far_sides, np.empty((0, 0)))
+    near, come_near = np.empty(count, np.intp), 0
     for i in range(count):
-        far_sides[i] = 0.0 if are_near[i] else 1.0 if far_sides[i] > 0.0 else -1.0
+        if abs(far_sides[i]) <= widest:
+            near[come_near] = i
+            come_near += 1
+            far_sides[i] = 0.0
+        else:
+            far_sides[i] = 1.0 if far_sides[i] > 0.0 else -1.0
+    near = near[:come_near]
+    if not right or come_near > split.most_near:
+        return False, Sums(far_sides, far_sides, near, np.empty((0, 0)), far_sides, np.empty((0, 0)))
     linear, even = np.zeros(count), np.zeros(count)
     for k in range(inputs):
         v = folded = 0.0
@@ -201,12 +225,15 @@ def drive_of_split(
     neurons, inputs = w.shape
     count = rows.shape[1]
     c, e = 0.5 * (1.0 + alpha), 0.5 * (1.0 - alpha)
-    turned = w.T.copy()
+    turned = turned_copy(w)
     right, sums = sums_of_split(split, rows, lengths, turned, a)
     if not right:
         return False, np.nan
     odd_pull, even_pull = np.empty(count), np.empty(count)
-    total = pair_pulls(loss, c * sums.linear, e * sums.even, labels, mirror_labels, mirrored, odd_pull, even_pull)
+    for i in range(count):
+        sums.linear[i] *= c
+        sums.even[i] *= e
+    total = pair_pulls(loss, sums.linear, sums.even, labels, mirror_labels, mirrored, odd_pull, even_pull)
     if not backward:
         return True, total
     near, others = sums.at_near, sums.of_others
@@ -238,7 +265,9 @@ def drive_of_split(
             for i in range(count):
                 summed += others[j, i] * rows[k, i]
             out[split.others[j]] += summed
-    drive[:] = turned.T
+    for h in range(neurons):
+        for k in range(inputs):
+            drive[h, k] = turned[k, h]
     return True, total
 
 
@@ -264,8 +293,10 @@ def cheap_losses(
     Besides aligned neurons, those are outputs so small that their squares are lost in rounding.
     """
     neurons = states.shape[1] // (inputs + 1)
-    samples = len(mirrored) + np.sum(mirrored)
-    split = Split(np.zeros(neurons), np.arange(neurons), 1.0, 0.0)
+    samples = len(mirrored)
+    for i in range(len(mirrored)):
+        samples += mirrored[i]
+    split = Split(np.zeros(neurons), np.empty(0, np.intp), 1.0, 0.0)  # not a good one
     unused = np.empty((0, 0))
     in_vain, rest = 0, 0
     for t in range(first, len(states), stride):
@@ -274,7 +305,10 @@ def cheap_losses(
         if zero.is_odd:
             reach, v = reach_and_sum(w, a)
             if (zero.longest * reach) ** 2 <= ROUNDING_OF_LOSS * zero.loss:
-                found[t] = samples * (zero.loss - np.sum(zero.pull * v))
+                along = 0.0
+                for k in range(inputs):
+                    along += zero.pull[k] * v[k]
+                found[t] = samples * (zero.loss - along)
                 continue
         if rest > 0:  # after looking in vain n times, look again n states later
             rest -= 1

@@ -216,12 +216,14 @@ def solve(at: Linearisation, field: FrozenField, q: int, b: Complex, out: Comple
             for j in range(d):
                 value += push[k, j] * seen[k, i, j]
             change[i] += value
-    answer = at.couplings[q] @ change
     push[:] = 0.0
-    for k in range(groups):
-        for i in range(samples):
+    for i in range(samples):
+        answer = 0.0j
+        for other in range(samples):
+            answer += at.couplings[q, i, other] * change[other]
+        for k in range(groups):
             for j in range(d):
-                push[k, j] += answer[i] * seen[k, i, j]
+                push[k, j] += answer * seen[k, i, j]
     right, correction = np.empty(d + 1, dtype=np.complex128), np.empty(d + 1, dtype=np.complex128)
     for e in range(neurons):
         k, a = field.group[e], theta[e, d]

@@ -24,7 +24,7 @@ def normalised_pulls(loss: int, y: Array, f: Array, live: Mask, pull: Array, cur
     Samples that are not live get zeros.
     """
     samples = y.shape[0]
-    logs = np.full(samples, -np.inf)
+    logs, highest = np.empty(samples), -np.inf
     for i in range(samples):
         if not live[i]:
             continue
@@ -33,10 +33,11 @@ def normalised_pulls(loss: int, y: Array, f: Array, live: Mask, pull: Array, cur
             logs[i] = -margin
         else:
             logs[i] = np.log(np.log1p(np.exp(-abs(margin))) + max(-margin, 0.0))
-    highest = logs.max()
+        highest = max(highest, logs[i])
     total = 0.0
     for i in range(samples):
-        total += np.exp(logs[i] - highest)
+        if live[i]:
+            total += np.exp(logs[i] - highest)
     log_sum = highest + np.log(total)
     for i in range(samples):
         pull[i], curvature[i] = 0.0, 0.0

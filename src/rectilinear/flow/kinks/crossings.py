@@ -10,7 +10,7 @@ import numpy as np
 from ...arrays import Array, Indices, Signs
 from ..collocation import first_root
 from ..fast_math import FAST
-from ..field.aligned_neurons import Split, Sums, sums_of_split
+from ..field.aligned_neurons import Split, Sums, sums_of_split, turned_copy
 from ..field.two_layer_kernels import BLOCK, INPUT_TILE
 from ..threads import in_shares
 
@@ -35,8 +35,8 @@ def crossings(
     `heights` (6, carriers, lines) is n.w of every carrier at the nodes; `bands` (neurons,) is how far below zero a height counts
     as zero. Lines with sign 0 are not looked at.
     """
-    found, capacity = 0, 16
-    times, who, where = np.empty(capacity), np.empty(capacity, np.intp), np.empty(capacity, np.intp)
+    found, most = 0, max(end - begin, 0)
+    times, who, where = np.empty(most), np.empty(most, np.intp), np.empty(most, np.intp)
     nodes, lines = heights.shape[0], signs.shape[1]
     stride = 1 if signs.shape[0] <= FEW_NEURONS else 2
     values = np.empty(nodes)
@@ -66,11 +66,6 @@ def crossings(
                 if u < best:
                     best, line_of_best = u, line
         if line_of_best >= 0:
-            if found == capacity:
-                capacity *= 2
-                grown, grown_who, grown_where = np.empty(capacity), np.empty(capacity, np.intp), np.empty(capacity, np.intp)
-                grown[:found], grown_who[:found], grown_where[:found] = times, who, where
-                times, who, where = grown, grown_who, grown_where
             times[found], who[found], where[found] = best, h, line_of_best
             found += 1
     return times[:found], who[:found], where[:found]
@@ -86,6 +81,17 @@ def all_crossings(
     return times, neurons, lines
 
 
+@numba.njit(cache=True, nogil=True)
+def with_room(pairs: Indices, wanted: int) -> Indices:
+    """`pairs` (rows, 2), or a longer copy if they have less rows than wanted; a list would take seconds to compile."""
+    if wanted <= pairs.shape[0]:
+        return pairs
+    longer = np.empty((2 * wanted, 2), np.intp)
+    for k in range(pairs.shape[0]):
+        longer[k, 0], longer[k, 1] = pairs[k, 0], pairs[k, 1]
+    return longer
+
+
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
 def look_at_lines(theta: Array, turned_normals: Array, signs: Signs, begin: int, end: int) -> tuple[Array, Array, Indices]:
     """For neurons begin..end-1: sum_h a_h z_hl and sum_h a_h |z_hl|, z = n.w, and the pairs (h, l) where z and the sign disagree.
@@ -97,11 +103,14 @@ def look_at_lines(theta: Array, turned_normals: Array, signs: Signs, begin: int,
     odd, even = np.zeros(lines), np.zeros(lines)
     w, normals = np.zeros(turned_normals.shape[0]), np.zeros((turned_normals.shape[0], BLOCK))
     z, block_odd, block_even = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
-    found = []
+    pairs, found = np.empty((0, 2), np.intp), 0
     for start in range(0, lines, BLOCK):
         size = min(BLOCK, lines - start)
-        normals[:, :size] = turned_normals[:, start : start + size]
-        block_odd[:], block_even[:] = 0.0, 0.0
+        for k in range(normals.shape[0]):
+            for i in range(size):
+                normals[k, i] = turned_normals[k, start + i]
+        for i in range(BLOCK):
+            block_odd[i], block_even[i] = 0.0, 0.0
         for h in range(begin, end):
             for i in range(BLOCK):
                 z[i] = 0.0
@@ -118,12 +127,14 @@ def look_at_lines(theta: Array, turned_normals: Array, signs: Signs, begin: int,
             for i in range(size):
                 disagree += z[i] * signs[h, start + i] < 0.0
             if disagree:
-                found.extend([(h, start + i) for i in range(size) if z[i] * signs[h, start + i] < 0.0])
-        odd[start : start + size], even[start : start + size] = block_odd[:size], block_even[:size]
-    pairs = np.empty((len(found), 2), dtype=np.intp)
-    for k in range(len(found)):
-        pairs[k, 0], pairs[k, 1] = found[k]
-    return odd, even, pairs
+                pairs = with_room(pairs, found + disagree)
+                for i in range(size):
+                    if z[i] * signs[h, start + i] < 0.0:
+                        pairs[found, 0], pairs[found, 1] = h, start + i
+                        found += 1
+        for i in range(size):
+            odd[start + i], even[start + i] = block_odd[i], block_even[i]
+    return odd, even, pairs[:found]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -131,7 +142,7 @@ def look_at_split(
     split: Split, w: Array, a: Array, turned_normals: Array, signs: Signs
 ) -> tuple[Array, Array, Indices] | None:
     """`look_at_lines` for neurons most of which point along one line; None if the split is not right."""
-    right, sums = sums_of_split(split, turned_normals, np.ones(turned_normals.shape[1]), w.T.copy(), a)
+    right, sums = sums_of_split(split, turned_normals, np.ones(turned_normals.shape[1]), turned_copy(w), a)
     return (sums.linear, sums.even, disagreements(split, sums, signs)) if right else None
 
 
@@ -168,27 +179,36 @@ def next_catch(
 @numba.njit(cache=True, nogil=True)
 def disagreements(split: Split, sums: Sums, signs: Signs) -> Indices:
     """Pairs (m, 2) of neuron and row where w_h.x and the sign (neurons, rows) disagree; 0 agrees with everything."""
-    found = []
-    opposite = np.empty((2, signs.shape[1]), dtype=np.int8)  # of a neuron against r, and of one along it
-    for i in range(signs.shape[1]):
+    pairs, found, rows = np.empty((0, 2), np.intp), 0, signs.shape[1]
+    opposite = np.empty((2, rows), dtype=np.int8)  # of a neuron against r, and of one along it
+    for i in range(rows):
         side = sums.far_sides[i]
         opposite[0, i], opposite[1, i] = (2, 2) if side == 0.0 else (np.int8(side), np.int8(-side))
     for h in range(signs.shape[0]):
         if split.sides[h] == 0.0:
             continue
         wrong, count = opposite[1 if split.sides[h] > 0.0 else 0], 0
-        for i in range(signs.shape[1]):
+        for i in range(rows):
             count += signs[h, i] == wrong[i]
         if count:
-            found.extend([(h, i) for i in range(signs.shape[1]) if signs[h, i] == wrong[i]])
-        found.extend([(h, i) for j, i in enumerate(sums.near) if sums.at_near[j, h] * signs[h, i] < 0.0])
+            pairs = with_room(pairs, found + count)
+            for i in range(rows):
+                if signs[h, i] == wrong[i]:
+                    pairs[found, 0], pairs[found, 1] = h, i
+                    found += 1
+        pairs = with_room(pairs, found + len(sums.near))
+        for j in range(len(sums.near)):
+            if sums.at_near[j, h] * signs[h, sums.near[j]] < 0.0:
+                pairs[found, 0], pairs[found, 1] = h, sums.near[j]
+                found += 1
     for j in range(len(split.others)):
         h = split.others[j]
-        found.extend([(h, i) for i in range(signs.shape[1]) if sums.of_others[j, i] * signs[h, i] < 0.0])
-    pairs = np.empty((len(found), 2), dtype=np.intp)
-    for k in range(len(found)):
-        pairs[k, 0], pairs[k, 1] = found[k]
-    return pairs
+        pairs = with_room(pairs, found + rows)
+        for i in range(rows):
+            if sums.of_others[j, i] * signs[h, i] < 0.0:
+                pairs[found, 0], pairs[found, 1] = h, i
+                found += 1
+    return pairs[:found]
 
 
 @numba.njit(cache=True, nogil=True)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import Array, Indices, Mask, Signs
+from ..small_systems import principal_axes
 from .geometry import Kinks
 
 DECADES_TOGETHER = (
@@ -43,10 +44,11 @@ def carry(theta: Array, members: Indices, mix: Array) -> Array:
     width = theta.shape[1]
     if len(members) <= width:
         carried = np.empty((len(members), width))
-        for m, h in enumerate(members):
-            carried[m] = theta[h]
-            mix[h] = 0.0
-            mix[h, m] = 1.0
+        for m in range(len(members)):
+            for k in range(width):
+                carried[m, k] = theta[members[m], k]
+                mix[members[m], k] = 0.0
+            mix[members[m], m] = 1.0
         return carried
     moments = np.zeros((width, width))
     for h in members:
@@ -56,7 +58,7 @@ def carry(theta: Array, members: Indices, mix: Array) -> Array:
     for j in range(width):
         for k in range(j):
             moments[k, j] = moments[j, k]
-    directions = np.linalg.eigh(moments)[1].T.copy()
+    directions = principal_axes(moments)
     squares = np.zeros(width)  # lengths from here, not from the eigenvalues: those have lost half the digits
     for h in members:
         for r in range(width):
@@ -65,14 +67,20 @@ def carry(theta: Array, members: Indices, mix: Array) -> Array:
                 share += theta[h, k] * directions[r, k]
             mix[h, r] = share
             squares[r] += share * share
-    kept = np.flatnonzero(squares > 0.0)
-    lengths = np.sqrt(squares[kept])
+    kept = 0
+    for r in range(width):
+        if squares[r] == 0.0:
+            continue
+        length = np.sqrt(squares[r])
+        for h in members:
+            mix[h, kept] = mix[h, r] / length
+        for k in range(width):
+            directions[kept, k] = length * directions[r, k]
+        kept += 1
     for h in members:
-        for r in range(len(kept)):
-            mix[h, r] = mix[h, kept[r]] / lengths[r]
-        for r in range(len(kept), width):
+        for r in range(kept, width):
             mix[h, r] = 0.0
-    return directions[kept] * lengths.reshape(-1, 1)
+    return directions[:kept]
 
 
 @numba.njit(cache=True, nogil=True)

@@ -32,12 +32,16 @@ SMOOTH_ORDER = 4  # an error that falls more slowly than this power of the step 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
 def combined(base: Array, factor: float, coefficients: Array, rows: Array) -> Array:
     """base + factor sum_s c_s rows_s for rows (stages or more, size): too small a product for the threads of BLAS."""
-    used = np.flatnonzero(coefficients)
-    c, place = np.zeros(len(used) + TILE), np.zeros(len(used) + TILE, np.intp)  # whole tiles
-    for s in range(len(used)):
-        c[s], place[s] = factor * coefficients[used[s]], used[s]
-    out = base.copy()
-    for s in range(0, len(used), TILE):
+    c, place = np.zeros(len(coefficients) + TILE), np.zeros(len(coefficients) + TILE, np.intp)  # whole tiles
+    used = 0
+    for s in range(len(coefficients)):
+        if coefficients[s] != 0.0:
+            c[used], place[used] = factor * coefficients[s], s
+            used += 1
+    out = np.empty(len(base))
+    for i in range(len(out)):
+        out[i] = base[i]
+    for s in range(0, used, TILE):
         c0, c1, c2, c3 = c[s], c[s + 1], c[s + 2], c[s + 3]
         k0, k1, k2, k3 = rows[place[s]], rows[place[s + 1]], rows[place[s + 2]], rows[place[s + 3]]
         for i in range(len(out)):

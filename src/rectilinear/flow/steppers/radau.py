@@ -6,7 +6,7 @@ Collocation follows Hairer & Wanner, Solving ODEs II, IV.8.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -15,6 +15,7 @@ from ...arrays import Array
 from ..collocation import BACK, EIGENVALUES, ERROR, STAGES, VECTORS
 from ..field.frozen import FrozenField, Linearisation, linearise, solve, velocity
 
+REAL: Any = np.intp(0)  # which eigenvalue is real; for a literal number the compiler would make a copy of `solve`
 NEWTON_MAX = 12
 NEWTON_TOLERANCE = 1e-5  # of the tolerance of the step: what is left in the stages adds up over thousands of steps
 ROUNDING = 2e-15  # the least that can be left
@@ -56,9 +57,11 @@ def collocation_step(theta: Array, field: FrozenField, accuracy: Accuracy, h: fl
     """
     samples = field.seen.shape[1]
     slope, g = np.empty_like(theta), np.empty((field.seen.shape[0], theta.shape[1] - 1))
-    curvature = np.empty(samples)
+    curvature, mus = np.empty(samples), np.empty_like(EIGENVALUES)
     nodes.objectives[0], nodes.energies[0] = velocity(theta, field, slope, g, nodes.pulls[0], curvature)
-    at = linearise(theta, field, EIGENVALUES / h + field.l2, g, nodes.pulls[0], curvature)
+    for q in range(mus.shape[0]):
+        mus[q] = EIGENVALUES[q] / h + field.l2
+    at = linearise(theta, field, mus, g, nodes.pulls[0], curvature)
     converged, evaluations = _newton(at, field, accuracy, h, nodes)
     if not converged:
         return -1.0, evaluations + 1
@@ -67,7 +70,11 @@ def collocation_step(theta: Array, field: FrozenField, accuracy: Accuracy, h: fl
         return error, evaluations + 1
     # fast directions that the state has not settled in yet seem errors of any step, however short: they settle within it
     # (Hairer & Wanner, Solving ODEs II, IV.8, Eq. 8.20); `slope` holds the error
-    velocity(theta + slope, field, slope, np.empty_like(g), np.empty(samples), curvature)
+    settled = np.empty_like(theta)
+    for e in range(theta.shape[0]):
+        for j in range(theta.shape[1]):
+            settled[e, j] = theta[e, j] + slope[e, j]
+    velocity(settled, field, slope, np.empty_like(g), np.empty(samples), curvature)
     return _error(at, field, accuracy, h, slope, nodes.stages), evaluations + 2
 
 
@@ -153,7 +160,7 @@ def _error(at: Linearisation, field: FrozenField, accuracy: Accuracy, h: float, 
             for s in range(STAGES):
                 value += ERROR[s] * stages[s, e, j] * mu
             right[e, j] = value
-    solve(at, field, 0, right, update)
+    solve(at, field, REAL, right, update)
     total, push = 0.0, np.zeros((seen.shape[0], width - 1))
     for e in range(neurons):
         k, a = field.group[e], theta[e, width - 1]
