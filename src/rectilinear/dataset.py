@@ -120,8 +120,18 @@ class Dataset:
 
     @cached_property
     def lines(self) -> Lines:
-        """The distinct lines through the origin that hold the samples; cost near-linear in the samples."""
-        return find_lines(self.x)
+        """The distinct lines through the origin that hold the samples to the precision of the data; cost near-linear in the samples.
+
+        Errors are relative to the largest entry of a column, so that is the unit in which lines are told apart.
+        """
+        largest = np.abs(self.x).max(axis=0)
+        same = max(SAME_LINE, self.precision.tolerance)
+        index = find_lines(self.x / np.where(largest > 0.0, largest, 1.0), same).index
+        norms = np.linalg.norm(self.x, axis=1)
+        seen = np.flatnonzero(norms)
+        normals = self.units[seen[np.unique(index[seen], return_index=True)[1]]]
+        sides = np.where(np.sum(self.x * normals[index], axis=1) < 0.0, -1.0, 1.0)
+        return Lines(frozen(normals), index, frozen(sides * norms))
 
     @cached_property
     def units(self) -> Array:
@@ -326,9 +336,9 @@ def _lines_along(units: Array, along: Array, same: float) -> tuple[Indices, Indi
     # mostly, neighbours on the axis are on one line or far apart
     apart = np.append(True, np.diff(along) > same)
     other = np.append(True, np.abs(np.diff(units, axis=0)).max(axis=1) > same)
-    if not (other & ~apart).any():
-        return np.cumsum(apart) - 1, np.flatnonzero(apart)
-    index = np.empty(len(units), dtype=np.intp)
+    index, representatives = np.cumsum(apart) - 1, np.flatnonzero(apart)
+    if not (other & ~apart).any() and not (along - along[representatives[index]] > same).any():
+        return index, representatives
     first: list[int] = []
     candidates: list[int] = []  # lines whose first vector is near on the axis
     for i in range(len(units)):

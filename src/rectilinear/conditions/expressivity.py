@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Array
-from ..dataset import Dataset
+from ..dataset import Dataset, find_lines
 from ..errors import InputError
 from ..network import Network, Weights
 from .budget import budget
@@ -79,7 +79,7 @@ def exact_linearity(network: Network, weights: Weights) -> ExactLinearity:
     alive = np.linalg.norm(first, axis=1) * np.abs(second) > 0
     if not alive.any():
         return ExactLinearity(True, linear_map, np.empty((0, network.inputs)), np.empty(0))
-    lines = Dataset(first[alive], second[alive]).lines
+    lines = find_lines(first[alive])
     contributions = (1.0 - network.alpha) / 2.0 * second[alive] * np.abs(lines.lengths)
     even = np.bincount(lines.index, contributions)
     sizes = np.bincount(lines.index, np.abs(contributions))
