@@ -93,7 +93,7 @@ def _draw(margins: Array, fits: Mask) -> Figure:
         rows, columns = np.nonzero(chosen[order])
         shown = np.where(fits, margins, 0.0)[order][rows, columns]
         ax.plot(rows, shown, "o", markersize=3, color=style.colour(k), label=label)
-    ax.axhline(1.0, color="black", linewidth=0.8, linestyle=":")
+    ax.axhline(1.0, color="black", linewidth=0.8, linestyle=":", label="linear classifier")
     ax.set(xlabel="data set", ylabel="margin / linear classifier's", xticks=())
     style.legend_beside(ax)
     return figure

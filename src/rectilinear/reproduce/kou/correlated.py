@@ -141,9 +141,10 @@ GRADIENT_CAPTION = (
 @style.paper
 def _draw_gradients(helped: Array, balances: Array) -> Figure:
     figure, (ax,) = style.panels(4.8, 2.9)
-    ax.plot(helped, balances, color=style.colour(0), linestyle="", marker="o", markersize=4)
-    ax.axvline(1.0, color="black", linestyle=":", linewidth=1.2)
+    ax.plot(helped, balances, color=style.colour(0), linestyle="", marker="o", markersize=4, label="one data set")
+    ax.axvline(1.0, color="black", linestyle=":", linewidth=1.2, label="overlap 1")
     ax.set(xscale="log", yscale="log", xlabel="overlap of gradients", ylabel="largest / smallest coefficient")
+    style.legend_beside(ax)
     return figure
 
 

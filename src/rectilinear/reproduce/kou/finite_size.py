@@ -135,12 +135,16 @@ CAPTION = (
 def _draw(half_widths: tuple[int, ...], wide: dict[int, float], leaky: Array) -> Figure:
     figure, (left, right) = style.panels(7.6, 3.0, columns=2)
     grid = np.geomspace(min(wide), max(wide), 50)
-    left.plot(grid, 2.0 * grid / (grid + 1.0), color="black", linewidth=1.2)
-    left.plot(list(wide), list(wide.values()), color=style.colour(0), linestyle="", marker="o", markersize=5)
+    left.plot(grid, 2.0 * grid / (grid + 1.0), color="black", linewidth=1.2, label="2n/(n + 1)")
+    left.plot(list(wide), list(wide.values()), color=style.colour(0), linestyle="", marker="o", markersize=5, label="limit")
     left.set(xscale="log", xlabel="samples per class", ylabel="stable rank, ReLU", ylim=(1.0, 2.1))
+    left.set_xticks(list(wide), labels=[str(samples) for samples in wide])
+    left.minorticks_off()
+    left.legend(loc="lower right")
     for k, (m, excess) in enumerate(zip(half_widths, leaky, strict=True)):
         right.plot(TIMES, excess, color=style.colour(k), marker="o", markersize=3, label=f"m = {m}")
-    right.plot(TIMES, 3.0 * leaky[0, -1] * (TIMES[-1] / TIMES) ** 2, color="black", linestyle=":", linewidth=1.2)
+    law = 3.0 * leaky[0, -1] * (TIMES[-1] / TIMES) ** 2
+    right.plot(TIMES, law, color="black", linestyle=":", linewidth=1.2, label="1 / ln² t")
     right.set(xscale="log", yscale="log", xlabel="log₁₀(time / τ)", ylabel="stable rank − 1, leaky ReLU")
     style.legend_beside(right)
     return figure

@@ -68,13 +68,14 @@ def _draw_ranks() -> Figure:
     for ax, kind in zip(axes, KINDS, strict=True):
         for k, (name, alpha) in enumerate((("leaky ReLU", LEAK), ("ReLU", 0.0))):
             ranks = measures.stable_rank_by_sign(long_run(kind, alpha))
-            ax.plot(LOG_TIMES, ranks[:, 0], color=style.colour(k), label=name)
-            ax.plot(LOG_TIMES, ranks[:, 1], color=style.colour(k), linestyle="--")
+            ax.plot(LOG_TIMES, ranks[:, 0], color=style.colour(k), label=f"{name}, W₊")
+            ax.plot(LOG_TIMES, ranks[:, 1], color=style.colour(k), linestyle="--", label=f"{name}, W₋")
         ax.set(xscale="log", xlabel="log₁₀(time / τ)", title=f"{kind} data", ylim=(0.9, 2.3))
     for rank in _orthogonal_limits():
         axes[0].axhline(rank, color="black", linestyle=":", linewidth=1.2)
     axes[0].set_ylabel("stable rank")
-    axes[0].legend()
+    axes[1].plot([], [], color="black", linestyle=":", linewidth=1.2, label="closed form")
+    style.legend_beside(axes[1])
     return figure
 
 

@@ -127,11 +127,13 @@ def draw_figure(found: dict[float, Trajectory], theory: dict[float, Prediction],
             apart.plot(RESCALED_TIMES, 100.0 * errors[alpha], **look)
         else:
             rescaled.plot(RESCALED_TIMES, run.loss, color=look["color"], label="α = 1 (linear)")
-    apart.axhline(100.0 * imbalance_error(found[1.0].problem), color="black", linestyle=":", linewidth=1.2)
+    end = 100.0 * imbalance_error(found[1.0].problem)
+    apart.axhline(end, color="black", linestyle=":", linewidth=1.2, label="imbalance formula")
     plain.set(xlabel=style.TIME, ylabel="loss", title="(a) simulation and theory (dashed)", ylim=(0.0, None))
     rescaled.set(xlabel="(α + 1)/2 · time / τ", ylabel="loss", title="(b) the same in rescaled time", ylim=(0.0, None))
     apart.set(xlabel="(α + 1)/2 · time / τ", ylabel="error of the weights (%)", title="(c) weights", ylim=(0.0, None))
     rescaled.legend(loc="lower left", handlelength=1.6)
+    apart.legend(handles=[apart.lines[-1]], loc="lower right")
     return figure
 
 
@@ -195,9 +197,10 @@ def draw_seeds(errors: Array, formula: Array) -> Figure:
     spread.hist(100.0 * errors, bins=list(np.arange(0.0, reach + 0.5, 0.5)), color=style.colour(0), edgecolor="white")
     grid, width = np.linspace(0.0, reach, 200), 50.0 * np.sqrt(3.0 / WIDTH)  # both in percent
     density = np.sqrt(2.0 / np.pi) / width * np.exp(-((grid / width) ** 2) / 2.0)
-    spread.plot(grid, 0.5 * len(errors) * density, color=style.colour(1))
-    spread.axvline(1.0, color="black", linestyle="--", linewidth=1.2)
+    spread.plot(grid, 0.5 * len(errors) * density, color=style.colour(1), label="density")
+    spread.axvline(1.0, color="black", linestyle="--", linewidth=1.2, label="printed bound")
     spread.set(xlabel="measured error (%)", ylabel="seeds")
+    spread.legend(loc="upper right")
     return figure
 
 

@@ -105,8 +105,9 @@ def _draw(run: Trajectory, half_way: int) -> Figure:
     figure, (curve, during, end) = style.panels(10.2, 2.9, columns=3)
     data = run.problem.data
     curve.plot(run.times, run.loss, color=style.colour(0))
-    curve.axhline(measures.linear_fit_loss(data), color="black", linestyle=":", linewidth=1.2)
+    curve.axhline(measures.linear_fit_loss(data), color="black", linestyle=":", linewidth=1.2, label="linear regression")
     curve.set(xlabel=style.TIME, ylabel="loss", title="(a) loss", ylim=(0.0, None), xlim=(0.0, 1000.0))
+    curve.legend(loc="upper right")
     draw_output(during, run.problem.network, run.weights_at(half_way), data)
     draw_output(end, run.problem.network, run.final, data)
     during.set_title(f"(b) on the plateau, t = {run.times[half_way]:g}")

@@ -105,7 +105,8 @@ def _draw_augmentation(plain: Trajectory, augmented: Trajectory) -> Figure:
     figure, (ax,) = style.panels(5.2, 2.9)
     for k, (name, run) in enumerate((("as they are", plain), ("augmented", augmented))):
         ax.plot(run.times[1:], run.loss[1:], color=style.colour(k), label=name)
-    ax.axhline(measures.linear_fit_loss(augmented.problem.data), color="black", linestyle=":", linewidth=1.2)
+    floor = measures.linear_fit_loss(augmented.problem.data)
+    ax.axhline(floor, color="black", linestyle=":", linewidth=1.2, label="linear regression")
     ax.set(xlabel=style.TIME, ylabel="loss", yscale="log")
     style.legend_beside(ax)
     return figure
@@ -210,9 +211,12 @@ RELAXED_CAPTION = (
 @style.paper
 def _draw_relaxed(distances: Array, gains: Array) -> Figure:
     figure, (ax,) = style.panels(4.6, 2.9)
-    ax.plot(distances, 100.0 * gains, color=style.colour(0), linestyle="", marker="o", markersize=4)
-    ax.plot(np.median(distances, axis=1), 100.0 * np.median(gains, axis=1), color=style.colour(0), linewidth=1.2)
+    dots = ax.plot(distances, 100.0 * gains, color=style.colour(0), linestyle="", marker="o", markersize=4)
+    dots[0].set_label("one start")
+    medians = np.median(distances, axis=1), 100.0 * np.median(gains, axis=1)
+    ax.plot(*medians, color=style.colour(0), linewidth=1.2, label="median")
     ax.set(xlabel="distance of the data from symmetry", ylabel="below linear regression (%)", ylim=(0.0, None))
+    style.legend_beside(ax)
     return figure
 
 
