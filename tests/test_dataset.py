@@ -6,6 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rectilinear as rl
+from rectilinear.conditions.budget import budget
+from rectilinear.dataset import find_lines
 
 ROUNDING = 1e-12
 
@@ -280,3 +282,31 @@ def test_precision_can_be_stated_and_grows_with_what_is_subtracted():
     assert str(refusal.value) == "precision must be a relative tolerance from 0 up to 1, found 2.0."
     far = rl.Dataset(np.float32(np.random.default_rng(0).uniform(999, 1001, (50, 1))), np.ones(50))
     assert far.centred().precision.tolerance > 500 * far.precision.tolerance
+
+
+@pytest.mark.parametrize("scale", [(1.0, 1.0, 1.0), (1e6, 1.0, 1e-3)])
+def test_lines_are_told_apart_to_the_precision_of_the_data(scale):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((100, 3))
+    x = (np.concatenate([x, -x]) * scale).astype(np.float32)
+    moved = x + np.float32(3.0) * np.asarray(scale, dtype=np.float32)
+    centred = (moved - moved.mean(axis=0)).astype(
+        np.float64
+    )  # a chain in float32: mirror images are no longer on one line to the bit
+    data = rl.Dataset(centred, centred[:, 0])
+    assert len(find_lines(centred)) > 100
+    assert len(data.lines) == 100
+    rebuilt = data.lines.lengths[:, None] * data.lines.normals[data.lines.index]
+    np.testing.assert_allclose(
+        rebuilt / scale, centred / scale, atol=data.precision.tolerance * np.abs(centred / scale).max()
+    )
+    odd = rl.Dataset(centred, (centred / scale).sum(axis=1) ** 3)
+    assert budget(odd).fractions[1] < 1e-8  # odd labels have no even part, whatever rounding does
+
+
+def test_a_dense_circle_is_not_one_line():
+    angles = np.linspace(0.0, np.pi, 1_000, endpoint=False)
+    data = rl.Dataset(np.stack([np.cos(angles), np.sin(angles)], axis=1), np.ones(1_000), precision=5e-3)
+    widths = [np.ptp(np.sort(angles[data.lines.index == k])) for k in range(len(data.lines))]
+    assert len(data.lines) > 200
+    assert np.sort(widths)[-2] < 0.02  # one may reach over the end of the half circle
