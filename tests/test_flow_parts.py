@@ -17,8 +17,8 @@ from rectilinear.flow.collocation import (
     integral_weights,
     value_at,
 )
-from rectilinear.flow.engines.early_phase_kernels import advance_free, move, next_kink
-from rectilinear.flow.engines.light_neuron_kernels import DONE, collocate_neuron, follow_free
+from rectilinear.flow.engines.early_phase_kernels import ConstantPull, EarlyNeurons, advance_free, move, next_kink
+from rectilinear.flow.engines.light_neuron_kernels import DONE, FreeNeurons, KnownPulls, collocate_neuron, follow_free
 from rectilinear.flow.kinks.crossings import all_crossings, crossings
 from rectilinear.flow.kinks.geometry import Kinks
 from rectilinear.flow.kinks.holds import Holds
@@ -157,7 +157,7 @@ def test_crossings_are_the_first_of_every_neuron():
     turns = np.array([np.eye(4) + u * drift for u in ALL_NODES])
     heights = np.array([(groups.carried @ turn)[:, :-1] @ kinks.normals.T for turn in turns])
     bands = 1e-13 * groups.sizes
-    arguments = (heights, groups.of_neuron, groups.first, groups.counts, groups.mix, groups.patterns, bands)
+    arguments = (heights, groups.carrying, groups.patterns, bands)
     times, neurons, lines = all_crossings(*arguments)
     starts = theta[:, :-1] @ kinks.normals.T
     ends = (theta @ (np.eye(4) + drift))[:, :-1] @ kinks.normals.T
@@ -226,7 +226,8 @@ def test_a_neuron_under_known_pulls_is_collocated_exactly(l2, train):
     seen, theta = rng.standard_normal((4, 2)), rng.standard_normal(3)
     pulls = np.array([np.cos(u + np.arange(4)) for u in ALL_NODES])  # the interpolant of these is what it moves in
     path = np.empty((6, 3))
-    collocate_neuron(theta, seen, pulls, 0.4, 0.2, 0.9, l2, np.array(train), path)
+    step = KnownPulls(pulls, 0.4, np.array(train), l2)
+    collocate_neuron(theta, seen, step, 0.2, 0.9, path)
 
     def rhs(u, state):
         g = basis_at(u) @ pulls @ seen
@@ -237,7 +238,7 @@ def test_a_neuron_under_known_pulls_is_collocated_exactly(l2, train):
     np.testing.assert_allclose(path[-1], exact, atol=1e-8)
     np.testing.assert_array_equal(path[0], theta)
     plain = np.empty_like(path)
-    collocate_neuron.py_func(theta, seen, pulls, 0.4, 0.2, 0.9, l2, np.array(train), plain)
+    collocate_neuron.py_func(theta, seen, step, 0.2, 0.9, plain)
     np.testing.assert_allclose(plain, path, rtol=1e-12)
 
 
@@ -245,10 +246,8 @@ def followed(kinks, theta, pulls, h):
     thetas, signs = theta.copy(), patterns_of(kinks, theta)
     reached, status, events = np.zeros(len(theta)), np.zeros(len(theta), dtype=np.intp), np.empty((1000, 6))
     sizes = np.linalg.norm(theta, axis=1)
-    count = follow_free(
-        thetas, signs, 1e-13 * sizes, pulls, h, 1.0, kinks.x, kinks.line, kinks.lengths, kinks.normals, kinks.jump_rows,
-        kinks.alpha, 0.0, np.ones(2), reached, status, events,
-    )  # fmt: skip
+    free = FreeNeurons(thetas, signs, 1e-13 * sizes, reached, status)
+    count = follow_free(free, kinks.arrays, KnownPulls(pulls, h, np.ones(2), 0.0), 1.0, events)
     return thetas, signs, status, events[:count]
 
 
@@ -311,10 +310,8 @@ def test_early_neurons_go_from_kink_to_kink_as_small_steps_do():
     theta, pull = rng.standard_normal((30, 3)), 0.3 * rng.standard_normal(6)
     thetas, signs = theta.copy(), patterns_of(kinks, theta)
     used, energies, where, events = np.zeros(30), np.zeros(30), np.full(30, -1, dtype=np.intp), np.empty((500, 5))
-    count = advance_free(
-        thetas, signs, kinks.x, kinks.line, kinks.lengths, kinks.normals, kinks.jumps(pull), np.ones(len(kinks), dtype=bool),
-        pull, kinks.alpha, 0.8, used, energies, where, events,
-    )  # fmt: skip
+    drive = ConstantPull(pull, kinks.jumps(pull), np.ones(len(kinks), dtype=bool))
+    count = advance_free(EarlyNeurons(thetas, signs, used, energies, where), kinks.arrays, drive, 0.8, events)
     assert count > 5
     through = np.flatnonzero(where < 0)
     assert len(through) > 20

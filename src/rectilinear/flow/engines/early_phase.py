@@ -22,7 +22,7 @@ from ..deadline import chunks, look_at_clock
 from ..kinks.decisions import Decisions
 from ..state import Start, flatten, layers_of
 from ..tolerances import NO_JUMP, TINY
-from .early_phase_kernels import MOST_EVENTS, advance_free, move, next_kink
+from .early_phase_kernels import MOST_EVENTS, ConstantPull, EarlyNeurons, advance_free, move, next_kink
 from .engine import Engine
 
 NEGLIGIBLE = 0.1  # outputs may reach this share of rtol, relative to the labels
@@ -156,7 +156,7 @@ class EarlyPhase:
 
     def _move_each(self, theta: Array, signs: Signs, length: float) -> float:
         """Every neuron from kink to kink; crossings are logged, other decisions taken one by one."""
-        kinks = self.kinks
+        kinks, drive = self.kinks, ConstantPull(self.pull, self.jumps, self.matters)
         used, energies = np.zeros(len(theta)), np.zeros(len(theta))
         where = np.full(len(theta), -1, dtype=np.intp)
         all_free, crossed = np.flatnonzero((signs != 0).all(axis=1)), int(self.matters.sum())
@@ -166,10 +166,8 @@ class EarlyPhase:
             while count < 0:  # once, unless neurons cross a kink many times
                 thetas, patterns, waits, gains, lines = theta[free], signs[free], used[free], energies[free], where[free]
                 events = np.empty((room, 5))
-                count = advance_free(
-                    thetas, patterns, kinks.x, kinks.line, kinks.lengths, kinks.normals, self.jumps, self.matters, self.pull,
-                    kinks.alpha, length, waits, gains, lines, events,
-                )  # fmt: skip
+                moved = EarlyNeurons(thetas, patterns, waits, gains, lines)
+                count = advance_free(moved, kinks.arrays, drive, length, events)
                 room *= 2
             theta[free], signs[free], used[free], energies[free], where[free] = thetas, patterns, waits, gains, lines
             for n, at, line, below, above in events[:count]:

@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numba
 import numpy as np
 
 from ...arrays import Array, Indices, Mask, Signs
 from ..kinks.crossings import touches_another
+from ..kinks.geometry import KinkArrays
 
 MOST_EVENTS = 100_000
 PAST = 1e-14  # |n.w| below this share of the neuron's size does not say on which side it is
 SLOW = 1e-12  # n.g below this share of |g| is rounding
+
+
+class ConstantPull(NamedTuple):
+    """A pull (samples,) that does not change, the jumps (lines,) it makes, and which lines matter (lines,)."""
+
+    pull: Array
+    jumps: Array
+    matters: Mask
+
+
+class EarlyNeurons(NamedTuple):
+    """Neurons (m, inputs + 1) with patterns (m, lines) that are moved in place: the time `used`, what they added to the energy, and
+    the line `where` each waits for a decision (-1: none)."""
+
+    theta: Array
+    signs: Signs
+    used: Array
+    energies: Array
+    where: Indices
 
 
 @numba.njit(cache=True, nogil=True)
@@ -90,29 +112,14 @@ def next_kink(theta: Array, g: Array, signs: Signs, normals: Array, matters: Mas
 
 
 @numba.njit(cache=True, nogil=True)
-def advance_free(
-    thetas: Array,
-    signs: Signs,
-    x: Array,
-    line: Indices,
-    lengths: Array,
-    normals: Array,
-    jumps: Array,
-    matters: Mask,
-    pull: Array,
-    alpha: float,
-    time: float,
-    used: Array,
-    energies: Array,
-    where: Indices,
-    events: Array,
-) -> int:
+def advance_free(free: EarlyNeurons, kinks: KinkArrays, drive: ConstantPull, time: float, events: Array) -> int:
     """Move free neurons by `time`; one that meets a kink which pushes from both sides is left there, at `used`, line `where`.
 
     `events` (rows, 5) gets (neuron, time, line, velocity below, velocity above) of every crossing; returns how many there were,
     -1 if there was no room.
     """
-    samples, d = x.shape
+    thetas, signs, used, where, normals = free.theta, free.signs, free.used, free.where, kinks.normals
+    samples, d = kinks.x.shape
     g = np.empty(d)
     count = 0
     for n in range(thetas.shape[0]):
@@ -120,22 +127,22 @@ def advance_free(
         for _ in range(MOST_EVENTS):
             g[:] = 0.0
             for i in range(samples):
-                slope = 1.0 if signs[n, line[i]] * lengths[i] > 0.0 else alpha
+                slope = 1.0 if signs[n, kinks.line[i]] * kinks.lengths[i] > 0.0 else kinks.alpha
                 for j in range(d):
-                    g[j] += slope * pull[i] * x[i, j]
-            wait, hit = next_kink(thetas[n], g, signs[n], normals, matters)
+                    g[j] += slope * drive.pull[i] * kinks.x[i, j]
+            wait, hit = next_kink(thetas[n], g, signs[n], normals, drive.matters)
             left = time - used[n]
             length = min(wait, left)
             before = thetas[n, d] * dot(g, thetas[n])
             move(thetas[n], g, length)
-            energies[n] += thetas[n, d] * dot(g, thetas[n]) - before
+            free.energies[n] += thetas[n, d] * dot(g, thetas[n]) - before
             if wait >= left or hit < 0:  # not used >= time: adding up may round down
                 used[n] = time
                 break
             used[n] += length
             turn = 1.0 if thetas[n, d] >= 0.0 else -1.0
             here = turn * dot(g, normals[hit])
-            there = here - turn * signs[n, hit] * jumps[hit]
+            there = here - turn * signs[n, hit] * drive.jumps[hit]
             if here * there <= 0.0 or touches_another(thetas[n], np.sqrt(dot(thetas[n], thetas[n])), normals, hit):
                 where[n] = hit
                 break

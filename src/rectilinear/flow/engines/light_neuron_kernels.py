@@ -6,6 +6,8 @@ d(w, a)/dt = B(g(t))(w, a). A neuron that meets kinks on the way is followed her
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numba
 import numpy as np
 
@@ -13,11 +15,34 @@ from ...arrays import Array, Indices, Signs
 from ..collocation import MATRIX, NODES, STAGES, basis, first_root
 from ..kinks.contact import ON_A_BOUND, multiplier
 from ..kinks.crossings import touches_another
+from ..kinks.geometry import KinkArrays
 from ..polynomials import inner
 from ..small_systems import solve_in_place
 
 MOST_EVENTS = 64  # of one neuron in one step; with more, the step was too long
 DONE, NEEDS_DECISION = 0, 1
+
+
+class KnownPulls(NamedTuple):
+    """A step of length h with its pulls (6, samples) at the nodes, what trains (2,), and the weight decay."""
+
+    pulls: Array
+    h: float
+    train: Array
+    l2: float
+
+
+class FreeNeurons(NamedTuple):
+    """Neurons (m, inputs + 1) with patterns (m, lines) that are followed in place; beyond a kink by `bands` (m,) counts as past it.
+
+    `reached` (m,) is up to where in the step, and `status` (m,) whether they are done.
+    """
+
+    theta: Array
+    signs: Signs
+    bands: Array
+    reached: Array
+    status: Indices
 
 
 @numba.njit(cache=True, nogil=True)
@@ -33,15 +58,13 @@ def pulls_at(pulls: Array, u: float, out: Array) -> None:
 
 
 @numba.njit(cache=True, nogil=True)
-def collocate_neuron(
-    theta: Array, seen: Array, pulls: Array, h: float, start: float, end: float, l2: float, train: Array, path: Array
-) -> None:
-    """Move one neuron (inputs + 1,) from `start` to `end` (in units of the step h); `path` (6, inputs + 1) at the nodes in between."""
+def collocate_neuron(theta: Array, seen: Array, step: KnownPulls, start: float, end: float, path: Array) -> None:
+    """Move one neuron (inputs + 1,) from `start` to `end` (in units of the step); `path` (6, inputs + 1) at the nodes in between."""
     samples, d = seen.shape
-    length = (end - start) * h
+    length, train, l2 = (end - start) * step.h, step.train, step.l2
     pull, drives = np.empty(samples), np.zeros((STAGES, d))
     for k in range(STAGES):
-        pulls_at(pulls, start + NODES[k] * (end - start), pull)
+        pulls_at(step.pulls, start + NODES[k] * (end - start), pull)
         for i in range(samples):
             for j in range(d):
                 drives[k, j] += pull[i] * seen[i, j]
@@ -104,93 +127,85 @@ def first_kink(path: Array, signs: Signs, normals: Array, band: float) -> tuple[
 
 
 @numba.njit(cache=True, nogil=True)
-def follow_free(
-    thetas: Array,
-    signs: Signs,
-    bands: Array,
-    pulls: Array,
-    h: float,
-    end: float,
-    x: Array,
-    line: Indices,
-    lengths: Array,
-    normals: Array,
-    jump_rows: Array,
-    alpha: float,
-    l2: float,
-    train: Array,
-    reached: Array,
-    status: Indices,
-    events: Array,
-) -> int:
-    """Follow free neurons `thetas` (m, inputs + 1) of patterns `signs` (m, lines) up to `end` (1 is the whole step), in place.
+def see(kinks: KinkArrays, signs: Signs, held: int, seen: Array) -> None:
+    """Write the samples (samples, inputs) as a neuron of this pattern sees them, off the normal of the line that holds it, if any."""
+    samples, d = seen.shape
+    for i in range(samples):
+        slope, along = 1.0 if signs[kinks.line[i]] * kinks.lengths[i] > 0.0 else kinks.alpha, 0.0
+        for j in range(d):
+            seen[i, j] = slope * kinks.x[i, j]
+            if held >= 0:
+                along += seen[i, j] * kinks.normals[held, j]
+        if held >= 0:
+            for j in range(d):
+                seen[i, j] -= along * kinks.normals[held, j]
+
+
+@numba.njit(cache=True, nogil=True)
+def both_sides(kinks: KinkArrays, seen: Array, pull: Array, line: int, side: int, sign_a: float) -> tuple[float, float]:
+    """The velocities n.dw/dt, per size of a, of a neuron that reaches a line from this side: below it and above it."""
+    speed, jump = 0.0, 0.0
+    for i in range(seen.shape[0]):
+        along = 0.0
+        for j in range(seen.shape[1]):
+            along += seen[i, j] * kinks.normals[line, j]
+        speed += pull[i] * along
+        if kinks.line[i] == line:
+            jump += kinks.weights[i] * pull[i]
+    here, there = sign_a * speed, sign_a * (speed - side * jump)
+    return (here, there) if side < 0 else (there, here)
+
+
+@numba.njit(cache=True, nogil=True)
+def follow_free(free: FreeNeurons, kinks: KinkArrays, step: KnownPulls, end: float, events: Array) -> int:
+    """Follow free neurons up to `end` (1 is the whole step), in place.
 
     A neuron that meets a kink crosses it or, if pushed in from both sides, is held on it (its pattern becomes 0 there). One that
     meets another kink while held, or a kink at once, is left there with status NEEDS_DECISION at time `reached`. `events` (rows, 6)
     gets (neuron, u, line, velocity below, velocity above, share held: nan for a crossing); returns how many there were, or -1 if
     there was no room for them.
     """
-    samples, d = x.shape
+    thetas, normals, (samples, d) = free.theta, kinks.normals, kinks.x.shape
     seen, path, pull = np.empty((samples, d)), np.empty((STAGES + 1, d + 1)), np.empty(samples)
     count = 0
     for n in range(thetas.shape[0]):
-        u, status[n], held = 0.0, DONE, -1
+        signs, u, held = free.signs[n], 0.0, -1
+        free.status[n] = NEEDS_DECISION
         for _ in range(MOST_EVENTS):
-            for i in range(samples):
-                slope = 1.0 if signs[n, line[i]] * lengths[i] > 0.0 else alpha
-                along = 0.0
-                if held >= 0:
-                    for j in range(d):
-                        along += x[i, j] * normals[held, j]
-                for j in range(d):
-                    seen[i, j] = slope * (x[i, j] - along * normals[held, j]) if held >= 0 else slope * x[i, j]
-            collocate_neuron(thetas[n], seen, pulls, h, u, end, l2, train, path)
-            when, where = first_kink(path, signs[n], normals, bands[n])
+            see(kinks, signs, held, seen)
+            collocate_neuron(thetas[n], seen, step, u, end, path)
+            when, where = first_kink(path, signs, normals, free.bands[n])
             if held >= 0 and path[-1, d] * thetas[n, d] < 0.0:
-                status[n] = NEEDS_DECISION  # what holds it would no longer attract
-                break
+                break  # what holds it would no longer attract
             at = end if where < 0 else u + when * (end - u)
             if u < at < end:
-                collocate_neuron(thetas[n], seen, pulls, h, u, at, l2, train, path)
+                collocate_neuron(thetas[n], seen, step, u, at, path)
             if at > u:
                 for j in range(d + 1):
                     thetas[n, j] = path[STAGES, j]
                 u = at
             if where < 0:
+                free.status[n] = DONE
                 break
             size = np.sqrt(inner(thetas, n, thetas, n))
             if held >= 0 or when == 0.0 or touches_another(thetas[n], size, normals, where):
-                status[n] = NEEDS_DECISION
                 break
-            pulls_at(pulls, u, pull)
-            speed, jump = 0.0, 0.0
-            for i in range(samples):
-                along = 0.0
-                for j in range(d):
-                    along += seen[i, j] * normals[where, j]
-                speed += pull[i] * along
-                jump += jump_rows[where, i] * pull[i]
-            turn = 1.0 if thetas[n, d] >= 0.0 else -1.0
-            here, there = turn * speed, turn * (speed - signs[n, where] * jump)
-            below, above = (here, there) if signs[n, where] < 0 else (there, here)
+            pulls_at(step.pulls, u, pull)
+            below, above = both_sides(kinks, seen, pull, where, signs[where], 1.0 if thetas[n, d] >= 0.0 else -1.0)
             if count == events.shape[0]:
                 return -1
-            events[count, 0], events[count, 1], events[count, 2] = n, u, where
-            events[count, 3], events[count, 4], events[count, 5] = below, above, np.nan
-            count += 1
             share = multiplier(below, above)
-            if ON_A_BOUND < share < 1.0 - ON_A_BOUND:
-                events[count - 1, 5] = share
+            stays = ON_A_BOUND < share < 1.0 - ON_A_BOUND
+            events[count, 0], events[count, 1], events[count, 2] = n, u, where
+            events[count, 3], events[count, 4], events[count, 5] = below, above, share if stays else np.nan
+            count += 1
+            signs[where] = 0 if stays else -signs[where]
+            if stays:
                 held = where
-                signs[n, where] = 0
                 height = 0.0
                 for j in range(d):
                     height += thetas[n, j] * normals[where, j]
                 for j in range(d):
                     thetas[n, j] -= height * normals[where, j]
-            else:
-                signs[n, where] = -signs[n, where]
-        else:
-            status[n] = NEEDS_DECISION
-        reached[n] = u
+        free.reached[n] = u
     return count

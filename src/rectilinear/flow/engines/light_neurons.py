@@ -14,7 +14,16 @@ from ..collocation import STAGES, first_root
 from ..deadline import chunks, look_at_clock
 from ..kinks.decisions import Decisions
 from ..threads import in_shares
-from .light_neuron_kernels import MOST_EVENTS, NEEDS_DECISION, collocate_neuron, first_kink, follow_free, pulls_at
+from .light_neuron_kernels import (
+    MOST_EVENTS,
+    NEEDS_DECISION,
+    FreeNeurons,
+    KnownPulls,
+    collocate_neuron,
+    first_kink,
+    follow_free,
+    pulls_at,
+)
 
 
 @dataclass(frozen=True)
@@ -56,6 +65,9 @@ class KnownStep:
                 theta[n], signs[n] = result
         return theta, signs
 
+    def _known_pulls(self) -> KnownPulls:
+        return KnownPulls(self.pulls, self.h, self.train, self.problem.l2)
+
     def _compiled(
         self, some: Indices, theta: Array, signs: Signs, bands: Array, begin: int, end: int
     ) -> tuple[Indices, tuple[Array, Signs, Array, Indices, Array] | None]:
@@ -64,25 +76,23 @@ class KnownStep:
         theta, signs, bands = theta[share], signs[share], bands[share]
         reached, status = np.zeros(len(theta)), np.zeros(len(theta), dtype=np.intp)
         events = np.empty((MOST_EVENTS + 4 * len(theta), 6))
-        count = follow_free(
-            theta, signs, bands, self.pulls, self.h, self.end, kinks.x, kinks.line, kinks.lengths, kinks.normals,
-            kinks.jump_rows, kinks.alpha, self.problem.l2, self.train, reached, status, events,
-        )  # fmt: skip
+        free = FreeNeurons(theta, signs, bands, reached, status)
+        count = follow_free(free, kinks.arrays, self._known_pulls(), self.end, events)
         return share, None if count < 0 else (theta, signs, reached, status, events[:count])
 
     def _deciding(self, h: int, theta: Array, signs: Signs, u: float, band: float) -> tuple[Array, Signs] | None:
         """One neuron from u to the end, through holds and the origin; None if that does not end."""
-        kinks, l2 = self.decisions.kinks, self.problem.l2
+        kinks, step = self.decisions.kinks, self._known_pulls()
         path, pull = np.empty((STAGES + 1, len(theta))), np.empty(len(self.problem.y))
         for _ in range(MOST_EVENTS):
-            collocate_neuron(theta, kinks.seen(signs), self.pulls, self.h, u, self.end, l2, self.train, path)
+            collocate_neuron(theta, kinks.seen(signs), step, u, self.end, path)
             when, line = first_kink(path, signs, kinks.normals, band)
             turn = first_root(np.sign(theta[-1]) * path[:, -1], 0.0, when) if (signs == 0).any() else 2.0
             if line < 0 and turn > 1.0:
                 return path[-1].copy(), signs
             at = u + min(when, turn) * (self.end - u)
             if at > u:
-                collocate_neuron(theta, kinks.seen(signs), self.pulls, self.h, u, at, l2, self.train, path)
+                collocate_neuron(theta, kinks.seen(signs), step, u, at, path)
                 theta, u = path[-1].copy(), at
             elif turn >= when:  # beyond its kink by rounding, which would not go away where nothing moves
                 theta = np.append(theta[:-1] - (kinks.normals[line] @ theta[:-1]) * kinks.normals[line], theta[-1])

@@ -57,15 +57,7 @@ class StepEvents:
         heights = nodes[:, :, :-1] @ self.kinks.normals.T
         if self.watched_signs.shape[1] > heights.shape[2]:
             heights = np.concatenate([heights, nodes[:, :, -1:]], axis=2)
-        return all_crossings(
-            heights,
-            groups.of_neuron,
-            groups.first,
-            groups.counts,
-            groups.mix,
-            self.watched_signs,
-            PAST_KINK_HEIGHT * groups.sizes,
-        )
+        return all_crossings(heights, groups.carrying, self.watched_signs, PAST_KINK_HEIGHT * groups.sizes)
 
     def first_release(self, step: Step, band: float, slowest: float) -> tuple[float, Pending] | None:
         """When within the step a hold first ends; speeds below `slowest` end none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -18,30 +19,33 @@ TOUCHING = 1e-12  # |n.w| as a share of the neuron's size, as tolerances.ON_KINK
 FEW_NEURONS = 1_000  # up to here every node of the step is looked at, beyond every other one
 
 
+class Carrying(NamedTuple):
+    """How carriers make neurons: neuron h of group k = of_neuron[h] (-1: at rest) is the sum of mix[h, r] times carrier first[k] + r,
+    r < counts[k]."""
+
+    of_neuron: Indices
+    first: Indices
+    counts: Indices
+    mix: Array
+
+
 @numba.njit(cache=True, nogil=True)
 def crossings(
-    heights: Array,
-    of_neuron: Indices,
-    first: Indices,
-    counts: Indices,
-    mix: Array,
-    signs: Signs,
-    bands: Array,
-    begin: int,
-    end: int,
+    heights: Array, carrying: Carrying, signs: Signs, bands: Array, begin: int, end: int
 ) -> tuple[Array, Indices, Indices]:
     """Every neuron of begin..end-1 that reaches a kink within the step, with the first time u and the line: arrays (u, neuron, line).
 
     `heights` (6, carriers, lines) is n.w of every carrier at the nodes; `bands` (neurons,) is how far below zero a height counts
     as zero. Lines with sign 0 are not looked at.
     """
+    first, counts, mix = carrying.first, carrying.counts, carrying.mix
     found, most = 0, max(end - begin, 0)
     times, who, where = np.empty(most), np.empty(most, np.intp), np.empty(most, np.intp)
     nodes, lines = heights.shape[0], signs.shape[1]
     stride = 1 if signs.shape[0] <= FEW_NEURONS else 2
     values = np.empty(nodes)
     for h in range(begin, end):
-        k = of_neuron[h]
+        k = carrying.of_neuron[h]
         if k < 0:
             continue
         best, line_of_best = 2.0, -1
@@ -71,12 +75,10 @@ def crossings(
     return times[:found], who[:found], where[:found]
 
 
-def all_crossings(
-    heights: Array, of_neuron: Indices, first: Indices, counts: Indices, mix: Array, signs: Signs, bands: Array
-) -> tuple[Array, Indices, Indices]:
+def all_crossings(heights: Array, carrying: Carrying, signs: Signs, bands: Array) -> tuple[Array, Indices, Indices]:
     """`crossings` of all neurons, shared among threads where they are many."""
-    kernel = partial(crossings, heights, of_neuron, first, counts, mix, signs, bands)
-    parts = in_shares(kernel, len(signs), signs.size * len(heights) * mix.shape[1])
+    kernel = partial(crossings, heights, carrying, signs, bands)
+    parts = in_shares(kernel, len(signs), signs.size * len(heights) * carrying.mix.shape[1])
     times, neurons, lines = (np.concatenate(column) for column in zip(*parts, strict=True))
     return times, neurons, lines
 

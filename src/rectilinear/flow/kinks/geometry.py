@@ -8,6 +8,7 @@ Held on lines N, the neuron moves with g_below + sum_l lambda_l D_l n_l, lambda_
 from __future__ import annotations
 
 from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,18 @@ from ..tolerances import INDEPENDENT_NORMALS, INDEPENDENT_NORMALS_GRAM
 from .crossings import look_at_lines, look_at_split, next_catch
 
 MOST_REMEMBERED = 2**28  # bytes of samples as seen by patterns met before
+
+
+class KinkArrays(NamedTuple):
+    """What compiled code knows of the samples and their kinks: x (samples, inputs), for each its line, its signed length along the
+    line's unit normal (lines, inputs), and what its pull adds to the line's jump; and the slope below."""
+
+    x: Array
+    line: Indices
+    lengths: Array
+    weights: Array
+    normals: Array
+    alpha: float
 
 
 class Kinks:
@@ -44,6 +57,10 @@ class Kinks:
         rows = np.zeros((len(self), len(self.line)))
         rows[self.line, np.arange(len(self.line))] = self.weights
         return rows
+
+    @cached_property
+    def arrays(self) -> KinkArrays:
+        return KinkArrays(self.x, self.line, self.lengths, self.weights, self.normals, self.alpha)
 
     def jumps(self, pull: Array) -> Array:
         """D_l of every line, (lines,)."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ...arrays import Array, Indices, Mask, Signs
 from ..small_systems import principal_axes
+from .crossings import Carrying
 from .geometry import Kinks
 
 DECADES_TOGETHER = (
@@ -95,10 +96,11 @@ def restore(theta: Array, members: Indices, mix: Array, carried: Array) -> None:
 
 
 @numba.njit(cache=True, nogil=True)
-def restore_all(theta: Array, of_neuron: Indices, first: Indices, counts: Indices, mix: Array, carried: Array) -> None:
+def restore_all(theta: Array, carrying: Carrying, carried: Array) -> None:
     """Write all neurons that move to their rows of `theta`, given the carriers of all groups."""
+    first, counts, mix = carrying.first, carrying.counts, carrying.mix
     for h in range(len(theta)):
-        k = of_neuron[h]
+        k = carrying.of_neuron[h]
         if k >= 0:
             for j in range(theta.shape[1]):
                 value = 0.0
@@ -108,11 +110,12 @@ def restore_all(theta: Array, of_neuron: Indices, first: Indices, counts: Indice
 
 
 @numba.njit(cache=True, nogil=True)
-def lengths_of(theta: Array, of_neuron: Indices, first: Indices, counts: Indices, mix: Array, carried: Array) -> Array:
+def lengths_of(theta: Array, carrying: Carrying, carried: Array) -> Array:
     """The lengths (neurons,) of what `restore_all` would write, and of the others."""
+    first, counts, mix = carrying.first, carrying.counts, carrying.mix
     lengths = np.empty(len(theta))
     for h in range(len(theta)):
-        k, squares = of_neuron[h], 0.0
+        k, squares = carrying.of_neuron[h], 0.0
         for j in range(theta.shape[1]):
             value = theta[h, j]
             if k >= 0:
@@ -146,12 +149,12 @@ class Groups:
     def neurons(self, carried: Array) -> Array:
         """All neurons, given the carriers."""
         theta = self.theta.copy()
-        restore_all(theta, self.of_neuron, self.first, self.counts, self.mix, carried)
+        restore_all(theta, self.carrying, carried)
         return theta
 
     def lengths(self, carried: Array) -> Array:
         """|(w_h, a_h)| of every neuron, given the carriers."""
-        lengths: Array = lengths_of(self.theta, self.of_neuron, self.first, self.counts, self.mix, carried)
+        lengths: Array = lengths_of(self.theta, self.carrying, carried)
         return lengths
 
     def some(self, neurons: Indices, carried: Array) -> Array:
@@ -245,6 +248,7 @@ class Groups:
         samples, inputs = self.kinks.x.shape
         self.counts = np.array([len(group.carried) for group in self.groups], dtype=np.intp)
         self.first = np.concatenate([[0], np.cumsum(self.counts)[:-1]]).astype(np.intp) if self.groups else self.counts
+        self.carrying = Carrying(self.of_neuron, self.first, self.counts, self.mix)
         self.group = np.repeat(np.arange(len(self.groups)), self.counts)
         self.carried = np.concatenate([group.carried for group in self.groups] or [np.empty((0, inputs + 1))])
         self.seen = np.array([self.kinks.seen(group.pattern) for group in self.groups]).reshape(-1, samples, inputs)
