@@ -34,11 +34,12 @@ IMPULSE_RTOL = 1e-4  # loss curves are then right to some 1e-5, and ten times le
 FEW_SAMPLES = 150  # of mirrored data, up to which a kink-exact step (cubic in the samples) is cheaper than what it saves
 SMALLEST_FOLLOWED = 1e-100  # weights
 MOST_KINK_EXACT_WORK = 3e8  # of a run: a second or so, what following costs at a like tolerance
-# Deep networks. Measured for 64 to 720 kinks (samples x hidden neurons): locating costs 6 ms per kink at any tolerance, impulses as
-# much at 1e-7 to 1e-8, whatever the size, and less in proportion to rtol^(-0.2 to -0.4) before.
+# Deep networks. Measured for 24 to 720 kinks (samples x hidden neurons): locating costs 6 ms per kink at any tolerance, impulses as
+# much at 1e-7 to 1e-8, whatever the size, and less in proportion to rtol^(-0.2 to -0.4) before. From 24 to 320 kinks, at 1e-6 and
+# 1e-4: locating 47 to 3600 and 35 to 3500 ms, impulses 33 to 1500 and 19 to 460 ms.
 LOCATING_RTOL = 3e-7  # below, kinks are located
 DEEP_PLAIN_RTOL = (
-    1e-3  # from which kinks are left to the error control: loss errors there are below rtol, at a third of impulses' cost
+    1e-3  # from which many kinks are left to the error control: losses are right to rtol, at a third of impulses' cost
 )
 FEW_KINKS = 1_000  # located by default: seconds
 
@@ -61,8 +62,7 @@ def checked_rtol(problem: Problem, method: str, rtol: float | None) -> float:
 def default_rtol(problem: Problem, method: str) -> float:
     """LOCATED_RTOL where kinks are located, few or folded by symmetry, and else what costs no more than a plain solver does."""
     if problem.network.layers > 2:
-        few = problem.data.samples * sum(problem.network.widths) <= FEW_KINKS
-        chosen = deep_method(problem, method, LOCATED_RTOL if few else IMPULSE_RTOL)
+        chosen = deep_method(problem, method, LOCATED_RTOL if _few_kinks(problem) else IMPULSE_RTOL)
         return {"kinks": LOCATED_RTOL, "impulses": IMPULSE_RTOL, "plain": DEEP_PLAIN_RTOL, "smooth": SMOOTH_RTOL}[chosen]
     if method == "impulses":
         return IMPULSE_RTOL
@@ -98,7 +98,7 @@ def reason(problem: Problem, method: str, rtol: float) -> str:
             "smooth": "there are no kinks",
             "kinks": f"rtol below {LOCATING_RTOL:g} needs every kink",
             "impulses": f"cheapest for rtol of {LOCATING_RTOL:g} and more",
-            "plain": f"rtol of {DEEP_PLAIN_RTOL:g} and more needs no single kinks",
+            "plain": f"with many kinks rtol of {DEEP_PLAIN_RTOL:g} and more needs no single ones",
         }[deep_method(problem, method, rtol)]
     if _folds(problem):
         return "there are no kinks" if problem.network.alpha == 1.0 else "samples have mirror images"
@@ -131,7 +131,14 @@ def deep_method(problem: Problem, method: str, rtol: float) -> str:
         return "smooth"  # there are no kinks
     if method not in ("auto", "follow"):
         return method
-    return "kinks" if rtol < LOCATING_RTOL else "impulses" if rtol < DEEP_PLAIN_RTOL else "plain"
+    if rtol < LOCATING_RTOL:
+        return "kinks"
+    return "plain" if rtol >= DEEP_PLAIN_RTOL and not _few_kinks(problem) else "impulses"
+
+
+def _few_kinks(problem: Problem) -> bool:
+    """Whether a deep network has few kinks: each is heavy then, and plain steps chatter across those that hold."""
+    return problem.data.samples * sum(problem.network.widths) <= FEW_KINKS
 
 
 def moves_in_span(problem: Problem, method: str, rtol: float) -> bool:
