@@ -103,7 +103,7 @@ def test_a_deep_network_that_is_a_shallow_one_moves_like_it(seed):
     expected = rl.simulate(shallow, times, early_phase=False)
     run = rl.simulate(rl.Problem(rl.Dataset(x, y), deep, (w, a, np.ones((1, 1)))), times)
     assert expected.outputs().min() > 0.1
-    assert expected.events.count(Kind.PIN) > 6
+    assert expected.events.count(Kind.HOLD) > 6
     for layer in (0, 1):
         np.testing.assert_allclose(run.weights[layer], expected.weights[layer], rtol=0, atol=1e-7)
     np.testing.assert_allclose(run.events.time, expected.events.time, rtol=0, atol=1e-6)
@@ -129,7 +129,7 @@ def test_deep_runs_that_slide_are_exact(seed):
     assert run.audit.balance_drift < 1e-7
     assert run.audit.loss_rise == 0.0
     assert run.events.certified
-    assert run.events.count(Kind.PIN) + run.events.count(Kind.CROSS) > 0
+    assert run.events.count(Kind.HOLD) + run.events.count(Kind.CROSS) > 0
 
 
 def sliding_problem():
@@ -153,7 +153,7 @@ def test_errors_fall_with_the_tolerance_through_deep_events_and_much_less_withou
 def test_deep_weights_agree_with_fine_descent_while_they_slide():
     problem = problem_of(3, loss="logistic", scale=1.0)
     run = rl.simulate(problem, [10.0])
-    assert run.events.count(Kind.PIN) > 0
+    assert run.events.count(Kind.HOLD) > 0
     gaps = []
     for rate in (4e-3, 2e-3):
         fine = rl.descend(problem, rate, round(10.0 / rate), record_every=round(10.0 / rate))

@@ -38,8 +38,8 @@ def test_proportional_neurons_whose_second_layer_changes_sign_while_held_turn_to
         problem = rl.Problem(data, rl.Network(3, (len(sizes),), bias=True), weights, l2=0.1)
         runs.append(rl.simulate(problem, [1.0, 2.0, 6.0], method="kinks"))
     one, three = runs
-    assert [one.events.count(kind) for kind in (Kind.PIN, Kind.RELEASE)] == [1, 1]
-    assert [three.events.count(kind) for kind in (Kind.PIN, Kind.RELEASE)] == [3, 3]
+    assert [one.events.count(kind) for kind in (Kind.HOLD, Kind.RELEASE)] == [1, 1]
+    assert [three.events.count(kind) for kind in (Kind.HOLD, Kind.RELEASE)] == [3, 3]
     assert np.sign(one.weights[1][0]) == -np.sign(neuron[4])
     np.testing.assert_allclose(three.loss, one.loss, rtol=1e-8)
 
@@ -94,7 +94,7 @@ CASES = {
         ),
         12.0,
     ),
-    "several neurons pinned on one line, from both sides": (
+    "several neurons held on one line, from both sides": (
         made(
             [[1.0, 0.0], [1.0, 1.0], [1.0, -1.0]],
             [-3.0, 1.0, 1.0],
@@ -245,7 +245,7 @@ def test_a_held_neuron_whose_second_layer_changes_sign_leaves_its_kink():
     """What attracted repels from then on, so the neuron leaves to one side; both are solutions, staying is not what descent does."""
     problem = made([[1.0, 0.0], [-0.5, 1.0]], [-4.0, -2.0], [[0.0, 2.0]], [0.3])
     run = rl.simulate(problem, np.linspace(0.0, 6.0, 601), method="kinks")
-    assert [Kind(kind) for kind in run.events.kind] == [Kind.PIN, Kind.RELEASE]
+    assert [Kind(kind) for kind in run.events.kind] == [Kind.HOLD, Kind.RELEASE]
     turned = run.events.time[1]
     a, height = run.weights[1][:, 0, 0], run.weights[0][:, 0, 0]
     assert (a[run.times < turned] > 0).all()

@@ -39,6 +39,26 @@ def test_old_names_of_methods():
     assert {caught[0].filename, again[0].filename} == {__file__}
 
 
+def test_the_old_name_of_holds():
+    with pytest.warns(DeprecationWarning, match=r"^Kind\.PIN is called Kind\.HOLD now; ") as caught:
+        assert rl.Kind.PIN is rl.Kind.HOLD
+    with pytest.warns(DeprecationWarning, match=r"^Kind\['PIN'\] is called Kind\['HOLD'\] now; ") as again:
+        assert rl.Kind["PIN"] is rl.Kind.HOLD
+    assert {caught[0].filename, again[0].filename} == {__file__}
+    assert [kind.name for kind in rl.Kind] == ["CROSS", "HOLD", "RELEASE", "DEATH", "ORIGIN"]
+    with pytest.raises(AttributeError, match="has no attribute 'PINS'"):
+        _ = rl.Kind.PINS
+
+
+def test_files_with_holds_of_before_load(tmp_path):
+    """Files keep the number of a kind, which has not changed."""
+    network = rl.Network(2, (20,))
+    run = rl.simulate(rl.Problem(rl.datasets.six_points(), network, network.init(1e-3, seed=0)), [0.0, 40.0])
+    assert run.events.count(rl.Kind(1)) == run.events.count(rl.Kind.HOLD) > 0
+    loaded = rl.load(run.save(tmp_path / "run.nc"))
+    np.testing.assert_array_equal(loaded.events.kind, run.events.kind)
+
+
 def test_other_names_are_missing_as_ever():
     with pytest.raises(AttributeError, match=r"^module 'rectilinear\.one' has no attribute 'two'$"):
         renamed("rectilinear.one", {})("two")

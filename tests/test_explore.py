@@ -178,9 +178,9 @@ def test_events_name_the_kink_they_happen_at() -> None:
     points = np.array(document["state"]["points"])
     directions = points[:, :2] / np.linalg.norm(points[:, :2], axis=1, keepdims=True)
     for _, _, kink, kind in document["events"]:
-        if kind in ("cross", "pin", "release"):
+        if kind in ("cross", "hold", "release"):
             assert np.abs(np.abs(directions @ kink) - 1.0).min() < 1e-5
-    assert {"cross", "pin", "release"} <= {event[3] for event in document["events"]}
+    assert {"cross", "hold", "release"} <= {event[3] for event in document["events"]}
     assert len(document["events"]) <= MOST_EVENTS
 
 

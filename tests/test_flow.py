@@ -192,7 +192,7 @@ def test_an_interrupted_run_can_be_resumed(monkeypatch):
     monkeypatch.setattr(budgets, "REPORT_EVERY", -1.0)
     problem = six_points()
     part = rl.simulate(problem, [0.0, 300.0], progress=interrupting(after=60)[0], method="kinks")
-    assert part.events.count(Kind.PIN) > 0
+    assert part.events.count(Kind.HOLD) > 0
     joined, whole = rl.resume(part, [300.0], method="kinks"), rl.simulate(problem, [300.0], method="kinks")
     assert joined.status is rl.Status.FINISHED
     assert joined.problem is problem

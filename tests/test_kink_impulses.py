@@ -144,7 +144,7 @@ def test_two_layers_move_as_their_own_exact_method_says():
     )
     times = [1.0, 5.0, 20.0]
     truth = rl.simulate(problem, times, method="kinks")
-    assert truth.events.count(rl.Kind.PIN) > 3
+    assert truth.events.count(rl.Kind.HOLD) > 3
     assert gap(rl.simulate(problem, times, method="impulses", rtol=1e-4), truth) < WITHIN * 1e-4
 
 

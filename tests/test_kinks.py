@@ -150,7 +150,7 @@ def test_sliding(method):
     """y = -6: pushed back with 4/3 - 2 beyond the kink, so the neuron slides, and the sample counts for two thirds."""
     run, w = drift([*PUSH[0], [0.0, 1.0]], [*PUSH[1], -6.0], [[4.0, -1.0]], [0.5, 0.75, 3.0], method)
     assert_path(w[:, 0], [[14 / 3, -1 / 3], [5.0, 0.0], [8.0, 0.0]], method)
-    assert happened(run) == [(0.75, 0, 2, Kind.PIN)]
+    assert happened(run) == [(0.75, 0, 2, Kind.HOLD)]
     assert speeds_along(run, 0, 2) == pytest.approx((4 / 3, -2 / 3))
     share = run.events.multiplier[0]
     assert share == pytest.approx(2 / 3 if run.problem.data.lines.lengths[2] > 0 else 1 / 3)
@@ -168,7 +168,7 @@ def test_samples_of_one_line_make_one_kink(method, alpha):
     assert hit > 0.1
     assert_path(w[0, 0], [1.3, -0.3 + 0.1 * below[1]], method)
     assert_path(w[1, 0], [7.0, 0.0], method)
-    assert happened(run) == [(round(hit, 3 if method == "smooth" else 7), 0, 1, Kind.PIN)]
+    assert happened(run) == [(round(hit, 3 if method == "smooth" else 7), 0, 1, Kind.HOLD)]
     assert speeds_along(run, 0, 1) == pytest.approx((below[1], above[1]))
 
 
@@ -177,7 +177,7 @@ def test_a_negative_second_layer_mirrors_the_motion(method):
     """Labels and second layer of the opposite sign give the same motion."""
     run, w = drift([*PUSH[0], [0.0, 1.0]], [-2.0, -2.0, 6.0], [[4.0, -1.0]], [0.75, 3.0], method, sign=-1.0)
     assert_path(w[:, 0], [[5.0, 0.0], [8.0, 0.0]], method)
-    assert [kind for *_, kind in happened(run)] == [Kind.PIN]
+    assert [kind for *_, kind in happened(run)] == [Kind.HOLD]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -196,7 +196,7 @@ def test_a_neuron_that_leaves_its_last_active_sample_dies_there(method):
 def test_start_on_a_kink_that_attracts(method):
     run, w = drift([*PUSH[0], [0.0, 1.0]], [*PUSH[1], -6.0], [[5.0, 0.0]], [3.0], method)
     assert_path(w[0, 0], [9.0, 0.0], method)
-    assert happened(run) == [(0.0, 0, 2, Kind.PIN)]
+    assert happened(run) == [(0.0, 0, 2, Kind.HOLD)]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -213,7 +213,7 @@ def test_start_on_a_kink_that_repels_leaves_to_one_side(method):
     run, w = drift([[1.0, 0.0], [1.0, -1.0], [0.0, 1.0]], [2.0, 2.0, 6.0], [[5.0, 0.0]], [3.0], method)
     sides = np.array([[9.0, -2.0], [9.0, 4.0]])
     assert np.abs(w[0, 0] - sides).max(axis=1).min() < SMOOTHED
-    assert Kind.PIN not in [kind for *_, kind in happened(run)]
+    assert Kind.HOLD not in [kind for *_, kind in happened(run)]
 
 
 # ---------------------------------------------------------------- several kinks
@@ -226,7 +226,7 @@ def test_a_hold_ends_because_another_kink_is_crossed(method):
     run, w = drift(x, y, [[5.0, -1.0, 0.0]], [1.0, 2.0], method)
     assert_path(w[:, 0], [[6.0, 0.0, 0.0], [7.0, 2.0, 2.0]], method)
     if method == "kinks":
-        assert happened(run)[0] == (0.0, 0, 1, Kind.PIN)
+        assert happened(run)[0] == (0.0, 0, 1, Kind.HOLD)
         assert sorted(happened(run)[1:]) == [(1.0, 0, 1, Kind.RELEASE), (1.0, 0, 2, Kind.CROSS)]
 
 
@@ -235,8 +235,8 @@ def test_a_hold_ends_because_another_kink_is_crossed(method):
     ("labels", "kinds", "end"),
     [
         ((3.0, 3.0), {Kind.CROSS}, [7.0, 2.0, 2.0]),
-        ((-6.0, -6.0), {Kind.PIN}, [7.0, 0.0, 0.0]),
-        ((3.0, -6.0), {Kind.CROSS, Kind.PIN}, [7.0, 2.0, 0.0]),
+        ((-6.0, -6.0), {Kind.HOLD}, [7.0, 0.0, 0.0]),
+        ((3.0, -6.0), {Kind.CROSS, Kind.HOLD}, [7.0, 2.0, 0.0]),
     ],
     ids=["crosses both", "is held on both", "crosses one and is held on the other"],
 )
@@ -256,7 +256,7 @@ def test_held_on_two_kinks_that_are_not_at_right_angles(method):
     x, y = [[1.0, 1.0, 1.0], [0.0, 1.0, 0.0], [0.0, 0.6, 0.8]], [3.0, -3.0, -9.0]
     run, w = drift(x, y, [[5.0, 0.0, 0.0]], [4.0], method)
     assert_path(w[0, 0], [9.0, 0.0, 0.0], method)
-    assert [kind for *_, kind in happened(run)] == [Kind.PIN, Kind.PIN]
+    assert [kind for *_, kind in happened(run)] == [Kind.HOLD, Kind.HOLD]
     shares = np.array(run.events.multiplier)
     lengths = run.problem.data.lines.lengths[1:]
     active = np.where(lengths > 0, shares, 1 - shares)
@@ -270,7 +270,7 @@ def test_a_neuron_held_on_as_many_kinks_as_inputs_stays_at_the_origin(method):
     x = [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]
     run, w = drift(x, [-1.0] * 4, [[1.0, 0.25]], [1.0, 2.0, 4.0, 9.0], method)
     assert_path(w[:, 0], [[0.75, 0.0], [0.5, 0.0], [0.0, 0.0], [0.0, 0.0]], method)
-    assert happened(run)[0] == (1.0, 0, 2, Kind.PIN)
+    assert happened(run)[0] == (1.0, 0, 2, Kind.HOLD)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -311,19 +311,19 @@ def test_the_only_way_out_of_the_origin_is_found(method):
 def test_identical_neurons_stay_identical(method):
     run, w = drift([*PUSH[0], [0.0, 1.0]], [*PUSH[1], -6.0], [[4.0, -1.0]] * 4, [0.75, 3.0], method)
     np.testing.assert_array_equal(w, np.repeat(w[:, :1], 4, axis=1))
-    assert sorted(happened(run)) == [(0.75, h, 2, Kind.PIN) for h in range(4)]
+    assert sorted(happened(run)) == [(0.75, h, 2, Kind.HOLD) for h in range(4)]
 
 
 def test_events_are_in_order_and_tampered_ones_are_not_certified():
     net = rl.Network(2, (12,))
     problem = rl.Problem(rl.datasets.six_points(), net, net.init(0.1, seed=0))
     events = rl.simulate(problem, [200.0], method="kinks").events
-    assert events.count(Kind.PIN) > 0
+    assert events.count(Kind.HOLD) > 0
     assert events.count(Kind.CROSS) > 0
     assert (np.diff(events.time) >= 0).all()
     assert events.certified
     assert str(events).endswith("(all certified)")
-    for kind in (Kind.PIN, Kind.CROSS):
+    for kind in (Kind.HOLD, Kind.CROSS):
         k = np.flatnonzero(events.kind == kind)[0]
         velocity = events.velocity_above.copy()
         velocity[k] = -events.velocity_above[k] or 1.0
@@ -335,7 +335,7 @@ def test_events_are_in_order_and_tampered_ones_are_not_certified():
 def test_multipliers_of_holds_lie_between_zero_and_one():
     net = rl.Network(2, (12,))
     events = rl.simulate(rl.Problem(rl.datasets.six_points(), net, net.init(0.1, seed=0)), [200.0], method="kinks").events
-    held = events.multiplier[events.kind == Kind.PIN]
+    held = events.multiplier[events.kind == Kind.HOLD]
     assert ((held >= 0) & (held <= 1)).all()
 
 
@@ -400,6 +400,6 @@ def test_smooth_steps_go_to_the_kink_that_catches_a_neuron():
     problem = rl.Problem(rl.Dataset(x, [1.0, 1.0, 1.0, -1.0, -1.0]), network, (w, a), "logistic")
     exact, smooth = (rl.simulate(problem, [6.0], method=method) for method in METHODS)
     for run, tolerance in ((exact, 1e-6), (smooth, 1e-3)):
-        caught = run.events.kind == Kind.PIN
+        caught = run.events.kind == Kind.HOLD
         np.testing.assert_allclose(run.events.time[caught], [2.6602985, 4.6118824], atol=tolerance)
     assert smooth.statistics["unresolved"] < 50  # crossings; steps that end on the side they came from do not pile up

@@ -61,14 +61,14 @@ def test_stretches_of_sliding_begin_with_a_pin_and_end_with_a_release() -> None:
         time=np.array([1.0, 2.0, 3.0, 4.0]),
         neuron=np.array([0, 1, 0, 0]),
         line=np.array([2, 2, 2, 1]),
-        kind=np.array([rl.Kind.PIN, rl.Kind.PIN, rl.Kind.RELEASE, rl.Kind.CROSS], dtype=np.int8),
+        kind=np.array([rl.Kind.HOLD, rl.Kind.HOLD, rl.Kind.RELEASE, rl.Kind.CROSS], dtype=np.int8),
         velocity_below=np.ones(4),
         velocity_above=-np.ones(4),
         multiplier=np.full(4, 0.5),
     )
     assert events.held(2) == [[(1.0, 3.0, 2)], [(2.0, np.inf, 2)]]
     assert not events.certified  # that crossing was pushed back
-    assert str(events) == "1 cross, 2 pin, 1 release (NOT all certified)"
+    assert str(events) == "1 cross, 2 hold, 1 release (NOT all certified)"
 
 
 def test_group_counts_survive_saving(problem: rl.Problem, tmp_path) -> None:

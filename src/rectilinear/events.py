@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from enum import IntEnum
+from enum import EnumMeta, IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .arrays import Array, Indices, Mask
+from .deprecation import warn_renamed
 
 
-class Kind(IntEnum):
+class _WithOldNames(EnumMeta):
+    """Holds were called PIN."""
+
+    def __getattr__(cls, name: str) -> Any:
+        if name != "PIN":
+            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
+        warn_renamed("Kind.PIN", "Kind.HOLD")
+        return cls["HOLD"]
+
+    def __getitem__(cls, name: str) -> Any:
+        if name == "PIN":
+            warn_renamed("Kind['PIN']", "Kind['HOLD']")
+        return super().__getitem__("HOLD" if name == "PIN" else name)
+
+
+class Kind(IntEnum, metaclass=_WithOldNames):
     """What a neuron did at a kink (a hyperplane w.x = 0 of the data)."""
 
     CROSS = 0  # went through to the other side
-    PIN = 1  # is pushed in from both sides: held, it slides along the kink from here on
+    HOLD = 1  # is pushed in from both sides: held, it slides along the kink from here on
     RELEASE = 2  # the hold ended: the multiplier left [0, 1]
     DEATH = 3  # no sample activates it any more (ReLU), or its incoming weights are held at zero: it never moves again
     ORIGIN = 4  # its incoming weights passed through zero and it left on the other side
@@ -90,7 +107,7 @@ class Events:
         slack = 1e-6 * np.maximum(np.abs(below), np.abs(above))  # a grazing velocity is zero up to rounding
         crossing = (np.minimum(below, above) >= -slack) | (np.maximum(below, above) <= slack)
         holding = (below >= -slack) & (above <= slack)
-        return np.asarray(((self.kind == Kind.CROSS) & ~crossing) | ((self.kind == Kind.PIN) & ~holding))
+        return np.asarray(((self.kind == Kind.CROSS) & ~crossing) | ((self.kind == Kind.HOLD) & ~holding))
 
     @property
     def choices(self) -> int:
@@ -123,7 +140,7 @@ class Events:
         stretches: list[list[tuple[float, float, int]]] = [[] for _ in range(neurons)]
         open_since: dict[tuple[int, int], float] = {}
         for t, h, line, kind in zip(self.time, self.neuron, self.line, self.kind, strict=True):
-            if kind == Kind.PIN:
+            if kind == Kind.HOLD:
                 open_since[int(h), int(line)] = float(t)
             elif kind == Kind.RELEASE and (int(h), int(line)) in open_since:
                 stretches[h].append((open_since.pop((int(h), int(line))), float(t), int(line)))

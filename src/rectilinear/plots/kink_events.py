@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MARKS = {Kind.CROSS: ("|", 0), Kind.PIN: ("o", 1), Kind.RELEASE: ("x", 2), Kind.DEATH: ("v", 6), Kind.ORIGIN: ("D", 3)}
-WORDS = {Kind.PIN: "hold", Kind.DEATH: "silent for good", Kind.ORIGIN: "reaches w = 0"}  # where the name is not the word
+MARKS = {Kind.CROSS: ("|", 0), Kind.HOLD: ("o", 1), Kind.RELEASE: ("x", 2), Kind.DEATH: ("v", 6), Kind.ORIGIN: ("D", 3)}
+WORDS = {Kind.DEATH: "silent for good", Kind.ORIGIN: "reaches w = 0"}  # where the name is not the word
 AT_LEAST = 1e-3  # where a logarithmic time axis begins, at the latest
 
 

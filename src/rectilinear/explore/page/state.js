@@ -55,7 +55,7 @@ function holds(events) {
   const all = [];
   for (const [clock, neuron, kink, kind] of events) {
     const key = `${neuron}/${kink}`;
-    if (kind === "pin") {
+    if (kind === "hold") {
       const hold = { neuron, kink, from: clock, to: Infinity };
       open.set(key, hold);
       all.push(hold);

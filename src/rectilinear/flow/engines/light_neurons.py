@@ -54,7 +54,7 @@ class KnownStep:
                     return None
                 theta[share], signs[share], reached[share], status[share], events = part
                 for n, u, line, below, above, held in events:
-                    kind = Kind.CROSS if np.isnan(held) else Kind.PIN
+                    kind = Kind.CROSS if np.isnan(held) else Kind.HOLD
                     self.decisions.note(self.t + u * self.h, neurons[share[int(n)]], int(line), kind, below, above, held)
         with self.decisions.remembering_exits():
             for n in np.flatnonzero(status == NEEDS_DECISION):

@@ -117,7 +117,7 @@ class Decisions:
         for k, line in enumerate(touching):
             if after[line] == signs[line] and (signs[line] != 0 or t > 0.0):
                 continue  # turned back without crossing, or held as before
-            kind = Kind.PIN if after[line] == 0 else Kind.RELEASE if signs[line] == 0 else Kind.CROSS
+            kind = Kind.HOLD if after[line] == 0 else Kind.RELEASE if signs[line] == 0 else Kind.CROSS
             self.note(t, h, line, kind, verdict.below[k], verdict.above[k], verdict.multipliers[k])
         if t > 0.0 and not self.kinks.seen(after).any():
             self.note(t, h, -1, Kind.DEATH)
@@ -132,7 +132,7 @@ class Decisions:
         below, above = float(verdict.below[0]), float(verdict.above[0])
         after = signs.copy()
         after[line] = 0 if above < below else -signs[line]
-        kind = Kind.PIN if after[line] == 0 else Kind.CROSS
+        kind = Kind.HOLD if after[line] == 0 else Kind.CROSS
         self.note(t, h, line, kind, below, above, verdict.multipliers[0])
         return after
 
@@ -170,7 +170,7 @@ class Decisions:
         )
         if after is not None:
             for line in np.flatnonzero((signs == 0) != (after == 0)):
-                self.note(t, h, int(line), Kind.PIN if after[line] == 0 else Kind.RELEASE)
+                self.note(t, h, int(line), Kind.HOLD if after[line] == 0 else Kind.RELEASE)
         return np.zeros_like(signs) if after is None else after.copy()
 
     def _way_out(self, sign_a: float, signs: Signs, pull: Array) -> tuple[Signs | None, int]:

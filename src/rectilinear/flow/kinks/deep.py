@@ -302,7 +302,7 @@ class DeepKinks:
         if np.isnan(share):
             self._change(kink, -sign, Kind.CROSS, t, below, above)
         else:
-            self._change(kink, 0, Kind.PIN, t, below, above, share)
+            self._change(kink, 0, Kind.HOLD, t, below, above, share)
         return True
 
     def _graze(self, theta: Array, kink: int, t: float, again: bool) -> None:
@@ -310,7 +310,7 @@ class DeepKinks:
         below, above, slowest = self._sides(theta, kink)
         sign = int(self.pattern.signs[kink])
         if again or sign * (below if sign > 0 else above) > slowest:
-            self._change(kink, 0, Kind.PIN, t, max(below, 0.0), min(above, 0.0), 0.5 * (1 + sign))
+            self._change(kink, 0, Kind.HOLD, t, max(below, 0.0), min(above, 0.0), 0.5 * (1 + sign))
         else:
             self._change(kink, -sign, Kind.CROSS, t)
 
