@@ -412,8 +412,8 @@ def test_the_data_themselves_are_looked_at():
         "centre the labels",
     ):
         assert words in said
-    assert any("1 sample(s) are zero (first: sample 39)" in text for text in found.warnings)
-    assert any("1 sample(s) repeat others" in text for text in found.warnings)
+    assert any("1 sample is zero (first: sample 39)" in text for text in found.warnings)
+    assert any("1 sample repeats others" in text for text in found.warnings)
     constant = rl.diagnose(rl.Problem(rl.Dataset(x[:-1, :3], x[:-1, 0] > 9), rl.Network(3, (10,))))
     said = " | ".join(advice.text for advice in constant.suggestions)
     assert "drop input 2 or know it for a bias" in said
@@ -436,3 +436,20 @@ def test_the_card_keeps_to_the_width_of_the_terminal(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     found = rl.diagnose(rl.Problem(rl.datasets.six_points(), rl.Network(2, (10,))))
     assert max(map(len, repr(found).splitlines()[1:])) <= 80
+
+
+def test_a_loss_stays_only_where_none_is_lower():
+    """Noise that a wide network fits slowly is still being fitted when the look ahead ends; where labels conflict, nothing is left."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((120, 6))
+    noisy = rl.Dataset(x, x @ [1.0, -1.0, 0.5, 0.0, 0.0, 0.0] + 0.5 * rng.standard_normal(120))
+    network = rl.Network(6, (60,))
+    ahead = rl.diagnose(rl.Problem(noisy, network, network.init(1e-3, seed=0))).outlook.ahead
+    assert ahead.is_over
+    assert "stays there" not in repr(ahead)
+    run = rl.simulate(ahead.run.problem, [0.0, 10.0 * ahead.run.times[-1]], rtol=1e-2)
+    assert run.loss[-1] < 0.9 * ahead.last_loss
+    line = rl.Dataset(np.repeat([[1.0], [-1.0]], 4, axis=0), [1.0, 1.4, 0.6, 1.0, -1.0, -1.2, -0.8, -1.0])
+    network = rl.Network(1, (10,))
+    ahead = rl.diagnose(rl.Problem(line, network, network.init(1e-3, seed=0))).outlook.ahead
+    assert ahead is None or "stays there" in repr(ahead)

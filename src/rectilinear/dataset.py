@@ -18,6 +18,7 @@ from .mirror_images import mirror_pairs
 from .precision import Precision, stated
 from .transformation import Transformation
 from .validation import frozen, validated
+from .wording import of_number
 
 SAME_LINE = 1e-12  # unit vectors closer than this differ by rounding only
 
@@ -268,7 +269,8 @@ class Dataset:
     def __repr__(self) -> str:
         title = "Dataset" if self.name == "data" else f"Dataset {self.name}"
         notes = "".join(f"; {note}" for note in self.notes)
-        return f"{title}: {self.samples} samples, {self.inputs} inputs, {len(self.lines)} lines through the origin{notes}"
+        counts = of_number(self.samples, "sample"), of_number(self.inputs, "input"), of_number(len(self.lines), "line")
+        return f"{title}: {', '.join(counts)} through the origin{notes}"
 
 
 def _made_anew(contents: dict[str, Any]) -> Dataset:

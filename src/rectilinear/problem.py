@@ -14,6 +14,7 @@ from .errors import InputError
 from .losses import Loss, named_loss
 from .network import Network, Weights
 from .precision import FLOAT64, Precision
+from .wording import of_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +113,9 @@ class Problem:
 
     def __repr__(self) -> str:
         l2 = f", l2 {self.l2:g}" if self.l2 else ""
-        return f"Problem: {self.network} on {self.data.name} ({self.data.samples} samples), {self.loss} loss{l2}"
+        return (
+            f"Problem: {self.network} on {self.data.name} ({of_number(self.data.samples, 'sample')}), {self.loss} loss{l2}"
+        )
 
 
 DEFAULT_SCALE = 1e-3  # small enough for neurons to align before the loss falls

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from ..dataset import Dataset
+from ..wording import of_number
 from .finding import Finding, finding_to_precision, measured_finding
 
 
 def both_classes(data: Dataset) -> Finding:
     """Samples of both classes; `measured` is the size of the smaller class."""
     smaller = int(min(np.sum(data.y > 0), np.sum(data.y < 0)))
-    sentence = f"the smaller class has {smaller} sample(s); at least one is required."
+    sentence = f"the smaller class has {of_number(smaller, 'sample')}; at least one is required."
     return measured_finding("both_classes", smaller, 1.0, sentence, direction="at_least")
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from ..arrays import Array
 from ..dataset import Dataset
 from ..remembered import remembered
+from ..wording import of_number
 from .finding import Finding, finding_to_precision, measured_finding, undecided
 
 MAX_GRAM_SAMPLES = 20_000  # comparing every pair of more samples takes minutes
@@ -39,7 +40,7 @@ def white_inputs(data: Dataset) -> Finding:
 def orthogonal_inputs(data: Dataset) -> Finding:
     """x_i . x_j = 0 for i != j; `measured` is the largest |cosine| between two samples, the witness that pair."""
     if data.samples > data.inputs:
-        sentence = f"{data.samples} samples cannot all be orthogonal in {data.inputs} inputs."
+        sentence = f"{data.samples} samples cannot all be orthogonal in {of_number(data.inputs, 'input')}."
         return measured_finding("orthogonal_inputs", 1.0, data.precision.tolerance, sentence)
     cosine, i, j = _largest_off_diagonal(data.units)
     return finding_to_precision(
@@ -61,7 +62,7 @@ def nearly_orthogonal(data: Dataset) -> Finding:
     """
     if data.samples > data.inputs:
         least = data.samples * float(np.sqrt((data.samples - data.inputs) / (data.inputs * (data.samples - 1))))
-        many = f"{data.samples} samples in {data.inputs} inputs"
+        many = f"{data.samples} samples in {of_number(data.inputs, 'input')}"
         sentence = f"R^2 n max|x_i . x_j| / min|x|^2 of {many} is at least {least:.3g} (at most 1 is required)."
         return measured_finding("nearly_orthogonal", least, NEARLY_ORTHOGONAL, sentence)
     if data.samples > MAX_GRAM_SAMPLES:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..arrays import Array
+from ..conditions.budget import budget
 from ..dataset import Dataset
 from ..flow.descend import descend
 from ..problem import Problem
@@ -176,9 +177,20 @@ def sentence(seen: LookAhead) -> str:
     """What the simulation shows, in one sentence."""
     parts = ["the loss hardly falls" if seen.first_drop is None else f"the loss falls around t = {seen.first_drop:.3g}"]
     parts += [f"rests near {level:.3g} from t = {start:.3g} to {end:.3g}" for start, end, level in seen.rests]
-    ending = "and stays there" if seen.is_over else "still falling"
-    parts.append(f"reaches {seen.last_loss:.3g} at t = {seen.run.times[len(seen.loss) - 1]:.3g}, {ending}")
+    parts.append(f"reaches {seen.last_loss:.3g} at t = {seen.run.times[len(seen.loss) - 1]:.3g}, {_ending(seen)}")
     return ", ".join(parts)
+
+
+def _ending(seen: LookAhead) -> str:
+    """Whether the loss goes on to fall. A loss that hardly falls may still fall for long: it stays only where none is lower."""
+    if not seen.is_over:
+        return "still falling"
+    problem = seen.run.problem
+    network = problem.network
+    bounded = network.layers == 2 and not network.bias and problem.loss.name == "square"
+    floor = budget(problem.data).loss_floor if bounded else 0.0
+    at_the_floor = seen.last_loss - floor <= SETTLED * (float(seen.loss[0]) - floor)
+    return "and stays there" if at_the_floor else "falling slowly by then"
 
 
 def how_sure(seen: LookAhead, samples: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..problem import Problem
+from ..wording import of_number
 from .diagnosis import Suggestion
 
 OFF_CENTRE = 0.5  # mean of an input, in units of its root mean square, from which on centring is worth a word
@@ -62,12 +63,12 @@ def remarks_on(problem: Problem) -> list[str]:
     zero = ~data.x.any(axis=1)
     if zero.any():
         count, first = int(zero.sum()), data.sample(int(zero.argmax()))
-        found.append(
-            f"{count} sample(s) are zero (first: {first}): they have no gradient, and no bias-free network fits their labels."
-        )
+        zeros = of_number(count, "sample is", "samples are")
+        found.append(f"{zeros} zero (first: {first}): no gradient there, and no bias-free network fits the label.")
     repeated = data.samples - len(np.unique(np.column_stack([data.x, data.y]), axis=0))
     if repeated:
-        found.append(f"{repeated} sample(s) repeat others exactly: p-values, which count samples, are too small.")
+        copies = of_number(repeated, "sample repeats", "samples repeat")
+        found.append(f"{copies} others exactly: p-values, which count samples, are too small.")
     return found
 
 

@@ -14,6 +14,7 @@ from ..conditions.population import p_words
 from ..datasets import PROMISES
 from ..diagnose import Diagnosis, Reading, Symmetry, Verification
 from ..diagnose.card import certainty, mirrored_sentence, next_sentence, symmetry_sentence
+from ..wording import of_number
 from .diagnosis_figures import loss_to_come, mirror_images, spectrum
 from .html import Html, badge, document, picture, table, tag
 from .typeset import typeset
@@ -73,11 +74,12 @@ def diagnosis_page(diagnosis: Diagnosis) -> str:
 def _in_short(diagnosis: Diagnosis) -> list[Html]:
     names = ", ".join(reading.theorem.name for reading in diagnosis.applicable)
     problem = diagnosis.problem
+    size = f"{of_number(problem.data.samples, 'sample')}, {of_number(problem.data.inputs, 'input')}"
     return [
         tag("h1", f"Diagnosis of {problem.data.name}"),
         tag(
             "p",
-            f"{problem.data.samples} samples, {problem.data.inputs} inputs. {problem.network}, {problem.loss} loss.",
+            f"{size}. {problem.network}, {problem.loss} loss.",
             class_="soft",
         ),
         tag("p", _sentence(next_sentence(diagnosis.outlook)), class_="lead"),
