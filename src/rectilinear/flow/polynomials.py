@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numba
 import numpy as np
 
 from ..arrays import Array
 from .fast_math import FAST
+
+# Row or coefficient 0: for the literal number the compiler would make a copy of each function that gets it.
+START: Any = np.intp(0)
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
@@ -133,9 +138,9 @@ def first_fall(c: Array, first: int, last: int, until: float, work: Array) -> fl
         work[j] = c[first + j]
     done, length = 0.0, 0.5 * until
     for _ in range(200):
-        found = _falls_within(work, 0, degree, length)
+        found = _falls_within(work, START, degree, length)
         if found == -1.0 and length < 1e-3 * until:
-            found = np.inf if value(work, 0, degree, length) >= 0.0 else _bracketed(work, 0, degree, 0.0, length)
+            found = np.inf if value(work, START, degree, length) >= 0.0 else _bracketed(work, START, degree, 0.0, length)
         if found == -1.0:
             length *= 0.5
             continue

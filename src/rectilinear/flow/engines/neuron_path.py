@@ -50,7 +50,7 @@ from ..kinks.single_neuron import (
     span_of_held,
     turn_to,
 )
-from ..polynomials import add_row, first_fall, inner, recentre, value
+from ..polynomials import START, add_row, first_fall, inner, recentre, value
 
 FOLLOWED, TOO_MANY_PIECES, GREW, NO_ROOM = 0, 1, 2, 3
 
@@ -133,7 +133,7 @@ def expand(w: Array, a: Array, g: Array, rules: Rules, wanted: float, size: floa
 def measure(w: Array, order: int, length: float, sizes: Array) -> None:
     """Norms of w's coefficients, and their parts across w and against it, over |w|, into the rows of `sizes` (3, order + 1)."""
     for j in range(1, order + 1):
-        square, along = inner(w, j, w, j), inner(w, j, w, 0) / length
+        square, along = inner(w, j, w, j), inner(w, j, w, START) / length
         sizes[0, j] = np.sqrt(square)
         sizes[1, j] = np.sqrt(max(square - along * along, 1e-20 * square)) / length
         sizes[2, j] = max(0.0, -along) / length
@@ -159,7 +159,7 @@ def add_moments(
     for b in range(points):
         v = u * quadrature[0, points, b]
         state_at(w, order, v, point)
-        factor = u * quadrature[1, points, b] * value(a, 0, order, v)
+        factor = u * quadrature[1, points, b] * value(a, START, order, v)
         t = 2.0 * (tau + v) - 1.0
         here, before = 1.0, 0.0  # Legendre polynomials at t
         for i in range(degree + 1):
@@ -217,9 +217,9 @@ def follow_neurons(
             if signs[line] == 0 and holding <= inputs:
                 held[holding] = line
                 holding += 1
-        square = inner(w, 0, w, 0) + a[0] * a[0]
+        square = inner(w, START, w, START) + a[0] * a[0]
         tau, turned, limit, gap, slack, left_by = 0.0, 0.0, -1.0, start.gaps[h], rules.slack, np.inf
-        listed, done, fresh, returns, left = NONE, 0, NOBODY, 0, MOST_PIECES
+        listed, done, fresh, returns, left = NONE, NONE, NOBODY, 0, MOST_PIECES
         asleep = (holding > inputs) or (not rules.leaky and not awake(signs, step.sided))
         if not asleep:
             holding = span_of_held(held, holding, step.normals, basis)
@@ -228,7 +228,7 @@ def follow_neurons(
                 rest(w, a, rules, tau, step.saved, done, out_w, out_a)
                 break
             left -= 1
-            length = np.sqrt(inner(w, 0, w, 0)) + 1e-300
+            length = np.sqrt(inner(w, START, w, START)) + 1e-300
             size = np.sqrt(length * length + a[0] * a[0])
             left_by = max(left_by, length / size)
             if left == 0 or not size * size <= MOST_GROWTH * square or event > room:
@@ -237,7 +237,7 @@ def follow_neurons(
                 for k in range(inputs):
                     moving[i, k] = drive[i, k]
             for m in range(holding):
-                add_row(w, 0, -inner(basis, m, w, 0), basis, m)
+                add_row(w, START, -inner(basis, m, w, START), basis, m)
                 for i in range(degree + 1):
                     add_row(moving, i, -inner(basis, m, moving, i), basis, m)
             order, until = expand(w, a, moving, rules, min(1.0 - tau, WANTED * gap), size)
@@ -272,7 +272,7 @@ def follow_neurons(
                     until, kind = u, TURNS
             while done < step.saved.shape[0] and step.saved[done] <= tau + until + 1e-15:
                 state_at(w, order, step.saved[done] - tau, out_w[done])
-                out_a[done] = value(a, 0, order, step.saved[done] - tau)
+                out_a[done] = value(a, START, order, step.saved[done] - tau)
                 done += 1
             turned += angle_turned(sizes, order, until)
             gap = 0.6 * gap + 0.4 * until if kind != NO_EVENT else max(gap, 2.0 * until)
@@ -283,17 +283,17 @@ def follow_neurons(
                 state_at(w, order, until, point)
                 for k in range(inputs):
                     w[0, k] = point[k]
-                a[0] = value(a, 0, order, until)
+                a[0] = value(a, START, order, until)
                 recentre(drive, until)
                 tau += until
             lean = 1.0 if a[0] > 0.0 or (a[0] == 0.0 and a[1] >= 0.0) else -1.0
             together = holding
             if kind in (LEAVES_ABOVE, LEAVES_BELOW):
                 together = add_companions(step, w, signs, held, holding, basis, polynomials[0], ON_KINK * size, lean, tau)
-            if rules.inputs > 1 and np.sqrt(inner(w, 0, w, 0)) <= AT_ORIGIN * size:
+            if rules.inputs > 1 and np.sqrt(inner(w, START, w, START)) <= AT_ORIGIN * size:
                 returns = returns + 1 if left_by < LEFT else 0
                 left_by, asleep = 0.0, returns >= RETURNS or holding >= rules.inputs
-                speed = np.sqrt(inner(moving, 0, moving, 0)) + 1e-300
+                speed = np.sqrt(inner(moving, START, moving, START)) + 1e-300
                 far = 0.0 if asleep else 2.0 * AT_ORIGIN * size / speed * lean
                 event = pass_origin(step, w, drive, moments, signs, polynomials, events, moving[0], far, tau, event)
                 if not asleep and holding > 0:
@@ -359,7 +359,7 @@ def follow_neurons(
                     side = 1 if kind == LEAVES_ABOVE else -1
                     if kind == TURNS:
                         a[0] = 0.0
-                        side = 1 if (1.0 if a[1] >= 0.0 else -1.0) * inner(step.normals, fresh, drive, 0) > 0.0 else -1
+                        side = 1 if (1.0 if a[1] >= 0.0 else -1.0) * inner(step.normals, fresh, drive, START) > 0.0 else -1
                     jump_from(step.jumps, fresh, tau, polynomials[0])
                     turn_to(drive, moments, signs, polynomials[0], step.normals, fresh, side, events[event])
                     event += note(events[event], tau, fresh, RELEASE, 0.0, 0.0, np.nan, float(side))

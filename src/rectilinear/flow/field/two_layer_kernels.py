@@ -17,7 +17,7 @@ import numpy as np
 
 from ...arrays import Array, Mask
 from ..fast_math import FAST
-from .sample_losses import sample_loss, sample_pull
+from .sample_losses import pair_pulls, sample_loss
 
 BLOCK = 128  # samples a pass: the block of preactivations of a few hundred neurons then stays in the second-level cache
 LANES = 8  # numbers that a processor handles at once
@@ -59,7 +59,7 @@ def drive_of_rows(
     block = even_block(last - first)
     z = np.empty((neurons, block))
     x = np.zeros((inputs, block))
-    even, odd_pull, even_pull = np.empty(block), np.empty(block), np.empty(block)
+    linear, even, odd_pull, even_pull = np.empty(block), np.empty(block), np.empty(block), np.empty(block)
     common = np.zeros(inputs)
     total = 0.0
     for start in range(first, last, block):
@@ -85,25 +85,15 @@ def drive_of_rows(
             for i in range(block):
                 even[i] += a0 * abs(z[h, i]) + a1 * abs(z[h + 1, i])
         for i in range(block):
-            odd_pull[i] = 0.0
-            even_pull[i] = 0.0
-        for i in range(size):
-            linear = 0.0
-            for k in range(inputs):
-                linear += v[k] * x[k, i]
-            y = labels[start + i]
-            f = c * linear + e * even[i]
-            pull = sample_pull(loss, y, f)
-            total += sample_loss(loss, y, f)
-            odd_pull[i] = pull
-            even_pull[i] = pull
-            if mirrored[start + i]:
-                y = mirror_labels[start + i]
-                f = e * even[i] - c * linear
-                pull = sample_pull(loss, y, f)
-                total += sample_loss(loss, y, f)
-                odd_pull[i] -= pull
-                even_pull[i] += pull
+            linear[i], odd_pull[i], even_pull[i] = 0.0, 0.0, 0.0
+            even[i] *= e
+        for k in range(inputs):
+            for i in range(block):
+                linear[i] += c * v[k] * x[k, i]
+        here = slice(start, start + size)
+        total += pair_pulls(
+            loss, linear[:size], even[:size], labels[here], mirror_labels[here], mirrored[here], odd_pull[:size], even_pull[:size]
+        )  # fmt: skip
         for k in range(inputs):
             for i in range(block):
                 common[k] += odd_pull[i] * x[k, i]

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...arrays import Array, Indices, Signs
 from ..fast_math import FAST
-from ..polynomials import inner, value
+from ..polynomials import START, inner, value
 from .single_neuron import (
     CROSS,
     DEPENDENT,
@@ -102,7 +102,7 @@ def add_companions(
     """
     total = count
     for line in range(signs.shape[0]):
-        if signs[line] != 0 and abs(inner(step.normals, line, w, 0)) <= on_kink:
+        if signs[line] != 0 and abs(inner(step.normals, line, w, START)) <= on_kink:
             left = 1.0
             for m in range(count):
                 part = inner(step.normals, line, basis, m)
@@ -140,7 +140,7 @@ def settle(
     gram, speeds, bounds, mu = np.empty((count, count)), np.empty(count), np.empty(count), np.empty(count)
     for m in range(count):
         jump_from(step.jumps, held[m], tau, polynomials[0])
-        bounds[m] = -lean * value(polynomials[0], 0, degree, ahead)
+        bounds[m] = -lean * value(polynomials[0], START, degree, ahead)
         for j in range(count):
             gram[m, j] = inner(normals, held[m], normals, held[j])
     for m in range(count):
@@ -189,11 +189,11 @@ def meet(
     """A free kink is reached: cross it, or hold it and settle it with the other holds; how many are held, and events."""
     came_from, jump = int(signs[line]), polynomials[0]
     jump_from(step.jumps, line, tau, jump)
-    here, push = lean * inner(step.normals, line, drive, 0), lean * jump[0]
+    here, push = lean * inner(step.normals, line, drive, START), lean * jump[0]
     repels = push >= 0.0
     for m in range(count):  # what the other holds leave of it
         part = inner(step.normals, line, basis, m)
-        here -= lean * part * inner(basis, m, drive, 0)
+        here -= lean * part * inner(basis, m, drive, START)
         push -= lean * jump[0] * part * part
     below = here if came_from < 0 else here - push
     beyond = below if came_from > 0 else below + push

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...arrays import Array, Indices, Mask, Signs
 from ..fast_math import FAST
-from ..polynomials import add_row, first_fall, inner, shift
+from ..polynomials import START, add_row, first_fall, inner, shift
 
 
 def numbers(*values: int) -> Any:
@@ -163,14 +163,16 @@ def first_meeting(
         side = signs[line]
         if side == 0:
             continue
-        height = side * inner(normals, line, w, 0)
+        height = side * inner(normals, line, w, START)
         due[line] = turned + max(height, 0.0) / length
         if due[line] > reach:
             continue
-        slope, bend = side * inner(normals, line, w, 1), side * inner(normals, line, w, 2)
+        for j in range(1, 3):
+            z[j] = side * inner(normals, line, w, j)
+        slope, bend = z[1], z[2]
         if height > max(0.0, -slope) * best + max(0.0, -bend) * best * best + rest:
             continue
-        z[0], z[1], z[2] = height, slope, bend
+        z[0] = height
         for j in range(3, order + 1):
             z[j] = side * inner(normals, line, w, j)
         first = 0
@@ -218,7 +220,7 @@ def pass_origin(
         if signs[line] != 0:
             side = 0
             if far != 0.0:
-                side = 1 if inner(step.normals, line, w, 0) > 0.0 else -1
+                side = 1 if inner(step.normals, line, w, START) > 0.0 else -1
             change = side - signs[line]
             if change != 0:
                 jump_from(step.jumps, line, tau, polynomials[0])
@@ -243,7 +245,7 @@ def free_drives(signs: Signs, normals: Array, drives: Array) -> None:
     inputs = normals.shape[1]
     held, basis = np.zeros(inputs + 2, np.intp), np.zeros((inputs + 2, inputs))
     for h in range(signs.shape[0]):
-        count = 0
+        count = NONE
         for line in range(signs.shape[1]):
             if signs[h, line] == 0 and count <= inputs:
                 held[count] = line
