@@ -10,6 +10,7 @@ from scipy.special import expi
 
 import rectilinear as rl
 from rectilinear.errors import InputError
+from rectilinear.flow import long_run
 from rectilinear.flow.collocation import ALL_NODES, ORDER
 from rectilinear.flow.field.frozen import FrozenField
 from rectilinear.flow.field.log_domain import normalised_pulls
@@ -36,6 +37,47 @@ def problem_of_one_sample(loss, length=2.0, size=0.05):
     net = rl.Network(2, (1,))
     weights = (np.array([[0.6, 0.8]]) * size, np.array([[size]]))
     return rl.Problem(rl.Dataset([[0.6 * length, 0.8 * length]], [1.0]), net, weights, loss=loss)
+
+
+class TestManyKinks:
+    """Neurons followed by themselves first, the kink-exact method from a time on."""
+
+    @pytest.fixture(autouse=True)
+    def _followed_to_a_hundred(self, monkeypatch):
+        monkeypatch.setattr(long_run, "HANDOVER", 2.0)
+
+    @pytest.mark.parametrize("alpha", [0.0, 0.2])
+    def test_same_run_as_by_the_kink_exact_method_alone(self, monkeypatch, alpha):
+        problem = gaussian_problem(1, samples=12, width=8, alpha=alpha)
+        log10_times = [-np.inf, 0.0, 1.5, 2.0, 3.0, 40.0]
+        exact = rl.simulate(problem, log10_times=log10_times, rtol=1e-9)
+        monkeypatch.setattr(long_run, "too_many_kinks", lambda problem: True)
+        run = rl.simulate(problem, log10_times=log10_times, rtol=1e-7)
+        assert run.provenance["method"] == "followed neurons, kink-exact, rescaled time"
+        assert run.status is Status.FINISHED
+        for one, other in zip(run.weights, exact.weights, strict=True):
+            np.testing.assert_allclose(one, other, rtol=0, atol=10 * 1e-7 * np.abs(other).max())
+        np.testing.assert_allclose(run.log_loss, exact.log_loss, rtol=1e-5)
+        assert run.audit.energy_residual < 1e-5
+        assert [run.events.count(kind) for kind in rl.Kind] == [exact.events.count(kind) for kind in rl.Kind]
+        assert np.all(np.diff(run.events.time) >= 0.0)
+        assert run.statistics["sweeps"] > 0 < run.statistics["most groups"]
+
+    def test_no_later_time_needs_no_other_engine(self, monkeypatch):
+        monkeypatch.setattr(long_run, "too_many_kinks", lambda problem: True)
+        problem = gaussian_problem(2, samples=12, width=8)
+        run = rl.simulate(problem, log10_times=[0.0, 2.0], rtol=1e-7)
+        near = rl.simulate(problem, times=[1.0, 100.0], method="follow", rtol=1e-7)
+        assert run.provenance["method"] == near.provenance["method"] == "followed neurons"
+        np.testing.assert_allclose(run.log_loss, np.log(near.loss), rtol=1e-9)
+
+    def test_directions_converge_as_they_do_without(self, monkeypatch):
+        problem = gaussian_problem(3)
+        exact = rl.simulate(problem, until="converges", rtol=1e-8)
+        monkeypatch.setattr(long_run, "too_many_kinks", lambda problem: True)
+        run = rl.simulate(problem, until="converges", rtol=1e-8)
+        assert run.status is exact.status is Status.CONVERGED
+        np.testing.assert_allclose(run.log_loss, exact.log_loss, rtol=1e-5)
 
 
 class TestAgainstOrdinaryTime:

@@ -84,7 +84,7 @@ def suited(problem: Problem, method: str, rtol: float) -> str:
         return method
     if _folds(problem):
         return "kinks" if problem.data.samples <= FEW_SAMPLES else "smooth"
-    if kink_exact_work(problem) <= MOST_KINK_EXACT_WORK:
+    if not too_many_kinks(problem):
         return "kinks"
     return "plain" if rtol >= PLAIN_RTOL else "follow"
 
@@ -107,6 +107,11 @@ def reason(problem: Problem, method: str, rtol: float) -> str:
         "follow": "too many kinks to stop the network at each",
         "plain": f"rtol of {PLAIN_RTOL:g} and more needs no single kinks",
     }[suited(problem, method, rtol)]
+
+
+def too_many_kinks(problem: Problem) -> bool:
+    """Whether stopping the network at every kink costs more than following neurons by themselves."""
+    return not _folds(problem) and kink_exact_work(problem) > MOST_KINK_EXACT_WORK
 
 
 def kink_exact_work(problem: Problem) -> float:

@@ -9,19 +9,23 @@ from numpy.typing import ArrayLike
 
 from ..arrays import Array, Mask
 from ..errors import InputError
+from ..events import Events
 from ..long_trajectory import LongTrajectory
 from ..problem import Problem
 from ..trajectory import Audit, Status
 from .audit import audit_run
 from .budgets import Watch
+from .choose import too_many_kinks
 from .engines.clock import LogClock
+from .engines.followed import FollowedNeurons
+from .engines.followed_log_time import FollowedInLogTime
 from .engines.kink_exact import KinkEngine
 from .engines.moving_field import RescaledField
 from .kinks.decisions import Decisions, first_start
 from .kinks.geometry import Kinks
 from .run import Ending, Kept, drive
 from .span import Span
-from .state import flatten, layers_of, neurons_of, unflatten
+from .state import Start, flatten, layers_of, neurons_of, unflatten
 from .threads import blas_threads
 
 UNTIL = ("direction converges", "converges")
@@ -33,6 +37,9 @@ FARTHEST = FIRST_TEST * TEST_RATIO ** (
 )  # log10 t, about 3e8: beyond, margins lose the digits that tell samples apart
 # the loss has settled where ln L falls by less than SETTLED_FALL while s grows by the factor SETTLED_RATIO
 SETTLED_FALL, SETTLED_RATIO = 1e-3, 1e6
+HANDOVER = (
+    12.0  # log10 t up to which neurons are followed by themselves where there are many kinks: few events are left then
+)
 FINITE_LIMIT = "nothing moves any more, the weights have a finite limit"
 
 
@@ -49,7 +56,7 @@ def simulate_long(
     asked = _check(problem, log10_times, until, tolerance)
     with blas_threads(float(problem.data.samples) ** 3):
         span = Span(problem)
-        run = LongRun(span.problem, rtol)
+        run = LongRun(span.problem, rtol, asked)
         test = DirectionTest(span.problem, tolerance) if until is not None else None
         record = LongRecord(problem, span, run)
         ending = drive(record, asked, watch, LongRules(run, test, asked[-1]), "t = 10^{:.4g}")
@@ -131,33 +138,71 @@ class LongState:
 
 
 class LongRun:
-    """The kink-exact engine in rescaled time: its energy is the fall of ln L over the samples that neurons see."""
+    """The kink-exact engine in rescaled time: its energy is the fall of ln L over the samples that neurons see.
 
-    def __init__(self, problem: Problem, rtol: float) -> None:
-        self.problem, self.field = problem, RescaledField(problem, rtol)
+    Where there are too many kinks to stop at each, neurons are followed by themselves up to t = 10^HANDOVER. Each decade brings fewer
+    events then, and those to come are met one by one.
+    """
+
+    def __init__(self, problem: Problem, rtol: float, asked: Array) -> None:
+        self.problem, self.rtol, self.field = problem, rtol, RescaledField(problem, rtol)
+        self.before = Events()
         decisions = Decisions(Kinks(problem))
         start = first_start(problem, decisions)
-        self.engine = KinkEngine(problem, rtol, self.field, LogClock(), decisions, start)
         self.first_log_loss = self.field.objective(start.theta)
+        self.followed: FollowedInLogTime | None = None
+        if too_many_kinks(problem):
+            until = min(HANDOVER, float(asked[-1]))
+            times = 10.0 ** np.append(asked[asked < until], until)
+            self.followed = FollowedInLogTime(
+                FollowedNeurons(problem, rtol, decisions, start, times),
+                until,
+                self._hand_over if asked[-1] > until else None,
+            )
+        self.engine: KinkEngine | FollowedInLogTime = self.followed or self._rescaled(decisions, start, LogClock())
+
+    def _rescaled(self, decisions: Decisions, start: Start, clock: LogClock) -> KinkEngine:
+        engine = KinkEngine(self.problem, self.rtol, self.field, clock, decisions, start)
+        self.first_log_loss = self.field.objective(start.theta)
+        return engine
+
+    def _hand_over(self) -> KinkEngine:
+        """Held neurons are on their kinks, to rounding, and are held again."""
+        followed, self.followed = self.followed, None
+        assert followed is not None
+        self.before = followed.events()
+        theta = neurons_of(unflatten(followed.states(np.array([followed.t]))[0][0], self.problem.network.shapes))
+        decisions = Decisions(Kinks(self.problem))
+        signs = decisions.start(theta, decisions.kinks.pulls(theta))
+        decisions.log.clear()
+        self.engine = engine = self._rescaled(decisions, Start(followed.t, theta, signs, 0.0), LogClock(followed.t))
+        return engine
 
     def state_at(self, log10_t: float) -> LongState:
         """The state at a time within the step just made."""
         (flat,), (fall,) = self.engine.states(np.array([log10_t]))
         theta = neurons_of(unflatten(flat, self.problem.network.shapes))
+        log_loss = self.field.normalised(theta, self.field.everyone)[1]
+        if self.followed is not None:  # whose energy is the fall of the loss itself
+            first = np.exp(self.first_log_loss)
+            return LongState(theta, log_loss, float(abs(np.exp(log_loss) - (first - fall)) / first))
         drift = self.field.objective(theta) - (self.first_log_loss - fall)
-        return LongState(theta, self.field.normalised(theta, self.field.everyone)[1], abs(drift) / max(1.0, abs(fall)))
+        return LongState(theta, log_loss, abs(drift) / max(1.0, abs(fall)))
+
+    def events(self) -> Events:
+        return self.before.followed_by(self.engine.events(), 0.0)
 
 
 class LongRules:
     """The direction has converged, nothing moves, or no later time can be reached."""
 
     def __init__(self, run: LongRun, test: DirectionTest | None, farthest: float) -> None:
-        self.run, self.engine, self.test, self.farthest = run, run.engine, test, farthest
+        self.run, self.test, self.farthest = run, test, farthest
         self.live = run.field.live
         self.landmark = (0.0, run.first_log_loss)  # s and ln L when ln L last fell by something
 
     def within(self) -> tuple[float, Status] | None:
-        engine, test = self.engine, self.test
+        engine, test = self.run.engine, self.test
         if test is None:
             return None
         if engine.resting:
@@ -174,13 +219,16 @@ class LongRules:
 
         That is, something has been learned, and ln L has hardly fallen since s was a millionth of what it is.
         """
-        s = self.engine.clock.s
+        engine = self.run.engine
+        if not isinstance(engine, KinkEngine):
+            return None
+        s = engine.clock.s
         if self.live is not self.run.field.live:  # the fall goes on from the loss of other samples
             self.live, self.landmark = self.run.field.live, (s, np.inf)
         elif loss < self.landmark[1] - SETTLED_FALL:
             self.landmark = (s, loss)
         settled = s > SETTLED_RATIO * self.landmark[0] > 0.0
-        return Status.SETTLED if settled and not self.engine.resting else None
+        return Status.SETTLED if settled and not engine.resting else None
 
 
 class LongRecord(Kept):
@@ -213,7 +261,7 @@ class LongRecord(Kept):
             audit=self._audit(log_loss, weights),
             statistics=self.statistics(watch),
             provenance=self.provenance(rtol=rtol, **({"direction_tolerance": test.tolerance} if test else {})),
-            events=self.engine.events(),
+            events=self.span.full_events(self.run.events()),
             log10_times=log10_times,
             log_loss=log_loss,
             direction_change=test.change if test else None,

@@ -80,7 +80,8 @@ class Kept:
     def statistics(self, watch: Watch) -> dict[str, float]:
         counts: dict[str, float] = {}
         for engine in self.engines:
-            counts |= engine.statistics()
+            for name, count in engine.statistics().items():
+                counts[name] = counts.get(name, 0) + count
         return counts | {"seconds": time.perf_counter() - watch.began}
 
 

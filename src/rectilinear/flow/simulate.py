@@ -57,7 +57,7 @@ def simulate(
     Classification (logistic or exponential loss, two layers) goes far beyond the range of floating-point numbers: instead of
     `times`, ask for t = 10^`log10_times` (up to 10^(2.6 10^8); -inf is the start), or go on `until="direction converges"`
     ("converges" is short for it): until theta/|theta| has changed by less than `direction_tolerance` (1e-3) since a quarter
-    of log10 t. Both give a `LongTrajectory`.
+    of log10 t. Both give a `LongTrajectory`. On ordinary data neurons are followed by themselves up to t = 10^12.
 
     >>> import numpy as np, rectilinear as rl
     >>> data = rl.datasets.sine_teacher(inputs=3, pairs=50, seed=0)

@@ -106,8 +106,8 @@ class LogClock:
     name = "kink-exact, rescaled time"
     other_way = ""
 
-    def __init__(self) -> None:
-        self.s, self.t, self.stamped = 0.0, -np.inf, 0
+    def __init__(self, t: float = -np.inf) -> None:
+        self.s, self.t, self.stamped = 0.0, t, 0
 
     def length_to(self, t: float) -> float:
         return LONGEST
