@@ -173,7 +173,7 @@ class TestKernels:
 
         field = FrozenField(np.arange(4), seen, problem.y, np.ones(5, dtype=bool), np.ones(2), 1, 0.0, True)
 
-        def end(steps, length=2.0):
+        def end(steps, length=8.0):
             here = theta.copy()
             for _ in range(steps):
                 nodes = Nodes(np.zeros((5, *theta.shape)), np.empty(6), np.empty((6, 5)), np.empty(6))
@@ -182,10 +182,10 @@ class TestKernels:
                 here = here + nodes.stages[-1]
             return here
 
-        reference = end(32)
-        errors = [np.abs(end(steps) - reference).max() for steps in (2, 4)]
-        assert errors[0] < 1e-3
-        assert np.log2(errors[0] / errors[1]) > ORDER - 1.5
+        reference = end(64)
+        errors = [np.abs(end(steps) - reference).max() for steps in (8, 16)]
+        assert errors[1] > 2e-14  # still above rounding
+        assert np.log2(errors[0] / errors[1]) == pytest.approx(ORDER, abs=1.0)
 
 
 class TestFarOut:
