@@ -6,6 +6,7 @@ import math
 import shutil
 import subprocess
 import sys
+from math import nan
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -18,63 +19,95 @@ RADIUS = 25  # pixels of the circle on which the point is dragged
 GOALS = {20: 60, 100: 130}  # milliseconds, of the median
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 COMMAND = [sys.executable, "-c", "from rectilinear.cli import main; main()", "explore", "--no-browser"]
+STAGES = (
+    "sending",
+    "solving",
+    "way",
+    "drawing",
+    "frame",
+)  # of a wait, in their order; the way is there and back with the document
 CLOCK = """
-    window.latencies = [];
-    const [moves, solving] = [{}, {}];
+    window.waits = { run: [], theory: [] };
+    const asked = {};
     let last = 0;
     addEventListener("pointermove", () => { last = performance.now(); }, true);
-    const send = WebSocket.prototype.send;
-    WebSocket.prototype.send = function (text) {
-        const message = JSON.parse(text);
-        if (message.kind === "hello") this.addEventListener("message", (event) => {
-            const answer = JSON.parse(event.data);
-            if (answer.kind === "run") solving[answer.id] = 1000 * answer.seconds;
-        });
-        if (message.kind === "run" && !message.final) moves[message.id] = last;
-        send.call(this, text);
+    window.WebSocket = class extends WebSocket {
+        constructor(...address) {
+            super(...address);
+            this.addEventListener("message", ({ data }) => {
+                const wait = asked[/"id": ([0-9]+)}$/.exec(data)?.[1]];
+                if (!wait || !data.startsWith('{"kind": "run"')) return;
+                wait.got = performance.now();
+                wait.solving = 1000 * /"seconds": ([^,]+)/.exec(data)[1];
+            });
+        }
+        send(text) {
+            const message = JSON.parse(text);
+            if (message.kind === "run" && !message.final) asked[message.id] = { move: last, sent: performance.now() };
+            super.send(text);
+        }
+    };
+    const drawn = (kind, id) => {
+        const now = performance.now(), wait = asked[id];
+        if (wait) requestAnimationFrame(() => window.waits[kind].push({ ...wait, drawn: now, seen: performance.now() }));
     };
     new MutationObserver((changes) => {
-        const drawn = changes[0].target.dataset.drawn;
-        if (moves[drawn]) requestAnimationFrame(() => window.latencies.push([performance.now() - moves[drawn], solving[drawn]]));
-    }).observe(document, { subtree: true, attributeFilter: ["data-drawn"] });
+        for (const { target, attributeName: name } of changes) drawn(name === "data-drawn" ? "run" : "theory", target.getAttribute(name));
+    }).observe(document, { subtree: true, attributeFilter: ["data-drawn", "data-glance"] });
 """
+Wait = dict[str, float]
 
 
 def run(folder: Path) -> dict[str, Any]:
     """Drag the sixth point of Figure 2 round a circle; the goals are 60 ms at width 20 and 130 ms at width 100."""
     report = Report("explore", folder)
-    rows = {str(width): summary(latencies(width)) for width in WIDTHS}
+    rows = {str(width): summary(waits(width)) for width in WIDTHS}
     report.table(
         f"{MOVES} moves of the mouse, {EVERY} ms apart: milliseconds from a move to its exact run on the screen",
-        ["width", "runs drawn", "median", "nine tenths", "worst", "of which solving (median)", "goal (median)"],
+        ["width", "runs drawn", "median", "nine tenths", "worst", "goal (median)", "theory (median)"],
         [
             [
                 width,
                 str(row["drawn"]),
-                *(f"{row[name]:.0f}" for name in ("median", "nine_tenths", "worst", "solving")),
+                *(f"{row[name]:.0f}" for name in ("median", "nine_tenths", "worst")),
                 str(GOALS[int(width)]),
+                f"{row['theory']:.0f}",
             ]
             for width, row in rows.items()
         ],
+    )
+    report.table(
+        "where they go (medians of each part)",
+        ["width", *STAGES],
+        [[width, *(f"{row[stage]:.1f}" for stage in STAGES)] for width, row in rows.items()],
     )
     report.save({"widths": rows})
     return rows
 
 
-def summary(values: list[tuple[float, float]]) -> dict[str, float]:
-    """The middle, the slow and the slowest, and what solving alone takes."""
-    ordered = sorted(total for total, _ in values)
+def summary(found: dict[str, list[Wait]]) -> dict[str, float]:
+    """The middle, the slow and the slowest wait for a run, the middle of each of its parts, and of waits for theory."""
+    waits = found["run"]
+    ordered = sorted(wait["seen"] - wait["move"] for wait in waits)
+    parts: dict[str, list[float]] = {
+        "sending": [wait["sent"] - wait["move"] for wait in waits],
+        "solving": [wait["solving"] for wait in waits],
+        "way": [wait["got"] - wait["sent"] - wait["solving"] for wait in waits],
+        "drawing": [wait["drawn"] - wait["got"] for wait in waits],
+        "frame": [wait["seen"] - wait["drawn"] for wait in waits],
+    }
     return {
         "drawn": len(ordered),
         "median": median(ordered),
         "nine_tenths": ordered[int(0.9 * len(ordered))],
         "worst": ordered[-1],
-        "solving": median(solving for _, solving in values),
+        "theory": median([wait["seen"] - wait["move"] for wait in found["theory"]] or [nan]),
+        **{stage: median(parts[stage]) for stage in STAGES},
     }
 
 
-def latencies(width: int) -> list[tuple[float, float]]:
-    """Milliseconds from the newest move in each drawn run to its drawing, and those of its solution."""
+def waits(width: int) -> dict[str, list[Wait]]:
+    """When the newest move in each drawn run was made, sent, answered, drawn and seen, in milliseconds of the page; likewise theory."""
     from playwright.sync_api import sync_playwright
 
     server = subprocess.Popen(COMMAND, stdout=subprocess.PIPE, text=True)
@@ -91,7 +124,7 @@ def latencies(width: int) -> list[tuple[float, float]]:
             page.get_by_label("Neurons", exact=True).fill(str(width))
             page.wait_for_selector("[data-status=exact]:not([data-drawn='1'])")
             drag(page)
-            found: list[tuple[float, float]] = page.evaluate("window.latencies")
+            found: dict[str, list[Wait]] = page.evaluate("window.waits")
             browser.close()
     finally:
         server.terminate()

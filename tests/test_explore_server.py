@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import os
@@ -21,6 +22,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from explorers import serving
 from rectilinear.explore import worker
+from rectilinear.explore.messages import Request, answer_run
 from rectilinear.explore.page import FILES
 from rectilinear.explore.presets import presets
 from rectilinear.explore.server import Server
@@ -78,12 +80,15 @@ def ask(link: ClientConnection, number: int, state: State = QUICK, final: bool =
     link.send(json.dumps({"kind": "run", "id": number, "state": state.to_json(), "final": final}))
 
 
-def wait_for_work(server: Server) -> None:
-    """Until the process that computes runs is at one; what it waits for may come after the run's end."""
+def busy_process(server: Server) -> int:
+    """The process that is at a run, as soon as one is."""
     began = time.monotonic()
-    while server.workers[0]._client is None:
+    while not any(process.client for process in server.workers[0].processes):
         assert time.monotonic() - began < WAIT
         time.sleep(0.01)
+    found = next(process for process in server.workers[0].processes if process.client)._process.pid
+    assert found is not None
+    return found
 
 
 # --- who is let in ---------------------------------------------------------------------------------------------------
@@ -239,6 +244,80 @@ def test_the_newest_request_wins_and_the_stale_run_is_never_answered(server: Ser
     assert seen == [4]
 
 
+class Pretended:
+    """A process whose runs end when they are told to."""
+
+    def __init__(self, answer: object) -> None:
+        self.ready, self.client, self.number = True, None, 0
+        self.is_free = True
+
+    async def compute(self, client: Any, request: Request) -> Any:
+        self.client, self.number, self.is_free = client, request.number, False
+        self.end = asyncio.get_running_loop().create_future()
+        answer = await self.end
+        self.client, self.is_free = None, True
+        return answer
+
+    def stop(self) -> None:
+        if not self.end.done():
+            self.end.set_result(worker.STOP)
+
+
+def test_runs_of_a_drag_are_computed_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "Worker", Pretended)
+    answered: list[str] = []
+
+    async def deliver(client: Any, document: Any) -> None:
+        answered.append(document)
+
+    async def drag() -> list[list[int]]:
+        team = worker.Workers(answer_run, deliver, count=2)
+        first, second = team.processes
+        working = asyncio.create_task(team.work())
+        at = []
+        for number, final in ((1, False), (2, False), (3, False), (4, True)):
+            team.ask("page", Request(number, QUICK, final))
+            await asyncio.sleep(0.01)  # for all that can go on without an end
+            at.append([process.number for process in (first, second) if process.client])
+        process = next(own for own in (first, second) if own.client)
+        process.end.set_result("last word")
+        await asyncio.sleep(0.01)
+        working.cancel()
+        return at
+
+    assert asyncio.run(drag()) == [[1], [1, 2], [3, 2], [4]]
+    assert answered == ["last word"]
+
+
+def test_a_newer_answer_ends_older_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "Worker", Pretended)
+    answered: list[str] = []
+
+    async def deliver(client: Any, document: Any) -> None:
+        answered.append(document)
+
+    async def drag() -> None:
+        team = worker.Workers(answer_run, deliver, count=2)
+        first, second = team.processes
+        working = asyncio.create_task(team.work())
+        for number in (1, 2):
+            team.ask("page", Request(number, QUICK, final=False))
+            await asyncio.sleep(0.01)
+        second.end.set_result("newer")
+        await asyncio.sleep(0.01)
+        assert first.is_free
+        working.cancel()
+
+    asyncio.run(drag())
+    assert answered == ["newer"]
+
+
+def test_theory_comes_at_a_glance_while_something_is_dragged(server: Server) -> None:
+    with greeted(server) as link:
+        ask(link, 1, presets()[0], final=False)
+        assert received(link, "glance", 1)["curve"]["mirrored"]
+
+
 def test_a_page_that_goes_leaves_nothing_running(server: Server) -> None:
     with greeted(server) as link:
         ask(link, 1, SLOW)
@@ -257,8 +336,7 @@ def test_a_process_that_dies_is_replaced_and_the_page_told(server: Server) -> No
         ask(link, 1)
         received(link, "run", 1)
         ask(link, 2, SLOW)
-        wait_for_work(server)
-        os.kill(server.workers[0]._process.pid, signal.SIGKILL)
+        os.kill(busy_process(server), signal.SIGKILL)
         assert "was stopped" in received(link, "error", 2)["text"]
         ask(link, 3)
         assert received(link, "run", 3)["complete"]
@@ -269,8 +347,7 @@ def test_a_process_that_does_not_stop_is_killed(server: Server, monkeypatch: pyt
         ask(link, 1)
         received(link, "run", 1)
         ask(link, 2, SLOW)
-        wait_for_work(server)
-        os.kill(server.workers[0]._process.pid, signal.SIGSTOP)  # deaf from here on
+        os.kill(busy_process(server), signal.SIGSTOP)  # deaf from here on
         monkeypatch.setattr(worker, "PATIENCE", 0.0)
         ask(link, 3)
         assert received(link, "run", 3)["complete"]

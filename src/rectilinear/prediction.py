@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .arrays import Array
+from .arrays import Array, Mask
 from .conditions import Finding
 from .errors import InputError
 from .network import Weights
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 THEOREM = "a theorem"
+SOMETHING = 0.99  # of the error that needs no theorem: a stated one of that size says nothing
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,6 +57,14 @@ class Prediction(Trajectory):
     def weights(self) -> tuple[Array, ...]:
         """The full network's weights, expanded from `small`."""
         return () if self.small is None else self.small.full()
+
+    @property
+    def says_something(self) -> Mask:
+        """At which times (t,) the stated error rules anything out: without a theorem a loss is known to stay between 0 and the first."""
+        if self.loss_error is None:
+            return np.ones(len(self), dtype=np.bool_)
+        first = self.problem.objective(self.problem.weights)
+        return np.asarray(self.loss_error < SOMETHING * np.maximum(self.loss, first - self.loss))
 
     @cached_property
     def linear_map(self) -> Array:

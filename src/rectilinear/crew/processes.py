@@ -62,7 +62,7 @@ class _Worker(Generic[Item, Result]):
         context = multiprocessing.get_context("spawn")  # a fork would copy locks of threads that do not exist in it
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(work, theirs), daemon=True)
-        with _one_thread():
+        with one_thread():
             self.process.start()
         theirs.close()
 
@@ -85,7 +85,7 @@ def _serve(work: Callable[[Item], Result], connection: Connection) -> None:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
     """Processes started within compute on one thread: libraries read that once, when they are loaded."""
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ.update(ONE_THREAD)

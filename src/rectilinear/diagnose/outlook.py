@@ -152,12 +152,11 @@ def course(problem: Problem, theorem: str, ending: float | None, rest: PlateauFo
 def mirrored_course(problem: Problem, until: float | None = None) -> tuple[Prediction | None, float | None]:
     """The run of the same network on the data with mirror images added, and its limit; None where no theorem speaks of that.
 
-    It goes on `until` a time, or until it is over. Of very many samples some stand for all.
+    It goes on `until` a time, or until it is over.
     """
     if not _is_correlated(problem):
         return None, None
-    data = part_of(problem, MANY).data
-    twin = Problem(data.symmetrised(), problem.network, problem.weights, problem.loss, problem.l2)
+    twin = _mirrored(problem)
     try:
         limit = linear_limit(twin).loss
         if until is not None:
@@ -165,6 +164,22 @@ def mirrored_course(problem: Problem, until: float | None = None) -> tuple[Predi
         return course(twin, "two_neurons", limit), limit
     except RectilinearError:
         return None, None
+
+
+def mirrored_prediction(problem: Problem, times: Array) -> Prediction | None:
+    """The loss of that run at these times, within milliseconds; None where no theorem speaks of it."""
+    if not _is_correlated(problem):
+        return None
+    try:
+        return ROUGHLY.predict(_mirrored(problem), times)
+    except RectilinearError:
+        return None
+
+
+def _mirrored(problem: Problem) -> Problem:
+    """The same network on the data with mirror images added; of very many samples some stand for all."""
+    data = part_of(problem, MANY).data
+    return Problem(data.symmetrised(), problem.network, problem.weights, problem.loss, problem.l2)
 
 
 def time_scale(problem: Problem) -> float:

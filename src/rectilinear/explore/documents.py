@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..diagnose import Diagnosis, diagnose
+from ..diagnose.outlook import mirrored_prediction
 from ..errors import RectilinearError
 from ..events import Kind
 from ..flow import simulate
@@ -130,6 +131,13 @@ def theory_document(state: State, progress: Progress | None = None) -> Document:
     return {"kind": "theory", **_finite(document)}
 
 
+def glance_document(state: State) -> Document:
+    """What theory says within milliseconds: the loss if every point had its mirror image, by the two-neuron network."""
+    told = None if state.far else mirrored_prediction(state.problem(), moments(state.until, PREVIEW_FRAMES))
+    document = {"state": state.to_json(), "curve": None if told is None else _told(told, mirrored=True)}
+    return {"kind": "glance", **_finite(document)}
+
+
 def _simulated(problem: Problem, state: State, final: bool, progress: Progress | None) -> Trajectory:
     budget, frames = (FINAL, FRAMES) if final else (PREVIEW, PREVIEW_FRAMES)
     if problem.network.layers > 2:
@@ -196,13 +204,17 @@ def _curve(problem: Problem, found: Diagnosis, state: State) -> Document | None:
     told = outlook.prediction or outlook.mirrored
     if told is None:
         return None
-    told = _at_moments(told, state)
+    return _told(_at_moments(told, state), mirrored=outlook.prediction is None)
+
+
+def _told(told: Prediction, mirrored: bool) -> Document:
+    """A predicted loss as the page draws it, without moments of which the prediction says nothing."""
     return {
         "theorem": told.theorem,
         "source": told.source,
-        "mirrored": outlook.prediction is None,
+        "mirrored": mirrored,
         "clock": told.times.tolist(),
-        "loss": told.loss.tolist(),
+        "loss": np.where(told.says_something, told.loss, np.nan).tolist(),
     }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import InputError, RectilinearError
 from ..losses import LOSSES
 from ..starts import STARTS
-from .documents import Document, Progress, run_document, theory_document
+from .documents import Document, Progress, glance_document, run_document, theory_document
 from .presets import presets
 from .state import DEEPEST, MOST_POINTS, OWN, WIDEST, WIDEST_DEEP, State, read_state
 
@@ -85,7 +85,9 @@ def answer_run(request: Request, progress: Progress | None = None) -> Document:
 
 
 def answer_theory(request: Request, progress: Progress | None = None) -> Document:
-    """What theory says of the run that was asked for."""
+    """What theory says of the run that was asked for; at a glance while something is dragged."""
+    if not request.final:
+        return _answered(request, lambda: glance_document(request.state))
     return _answered(request, lambda: theory_document(request.state, progress))
 
 

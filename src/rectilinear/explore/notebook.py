@@ -59,8 +59,9 @@ def answer(message: object, state: State) -> list[dict[str, Any]]:
         request = replace(asked, state=replace(asked.state, weights=state.weights))
     except InputError as error:
         return [refusal(None, str(error))]
-    theory = [answer_theory(request)] if request.final else []  # a kernel does one thing at a time
-    return [answer_run(request), *theory]
+    if not request.final:
+        return [answer_theory(request), answer_run(request)]  # a kernel does one thing at a time: what is quick comes first
+    return [answer_run(request), answer_theory(request)]
 
 
 def _widget(state: State) -> Any:

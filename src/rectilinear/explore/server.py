@@ -22,7 +22,7 @@ from .documents import Document
 from .messages import LARGEST_MESSAGE, read_message, read_request, refusal, welcome
 from .page import FILES, replay_template
 from .state import State
-from .worker import Worker, workers
+from .worker import Workers, workers
 
 SOCKET = "/socket"
 SECONDS_TO_SAY_HELLO = 10.0
@@ -66,7 +66,7 @@ class Server:
         self.hosts = {f"{shown}:{port}"} | ({f"localhost:{port}"} if ip_address(host).is_loopback else set())
         self.address = f"http://{shown}:{port}/#token={self.token}"
         self.clients: set[ServerConnection] = set()
-        self.workers: tuple[Worker, Worker]
+        self.workers: tuple[Workers, Workers]
 
     async def run(self, opened: Opened) -> None:
         """Serve until cancelled; `opened(address)` is called when pages can come."""
@@ -113,7 +113,8 @@ class Server:
                 return
             self.clients.add(connection)
             try:
-                await _send(connection, {**welcome(self.state), "ready": self.workers[0].ready})
+                exact = self.workers[0]
+                await _send(connection, {**welcome(self.state), "ready": exact.ready, "solvers": len(exact.processes)})
                 async for text in connection:
                     await self._take(connection, text)
             finally:
@@ -148,12 +149,8 @@ class Server:
         except InputError as error:
             await _send(connection, refusal(None, str(error)))
             return
-        exact, theory = self.workers
-        exact.ask(connection, request)
-        if request.final:
-            theory.ask(connection, request)
-        else:
-            theory.forget(connection)  # it takes longer than a drag lets it: cores are the exact run's
+        for worker in self.workers:
+            worker.ask(connection, request)
 
 
 async def _send(connection: ServerConnection, document: Document) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..arrays import Array
 from ..errors import InputError
+from ..prediction import Prediction
 from ..trajectory import Trajectory
 from . import style
 
@@ -78,4 +79,6 @@ def _listed(runs: Trajectory | Sequence[Trajectory], name: str) -> list[Trajecto
 def _curve(run: Trajectory, log_time: bool, rescale: Callable[[Trajectory], float] | None) -> tuple[Array, Array]:
     """Times and losses as they are shown."""
     shown = style.showable(run.times, log_time)
+    if isinstance(run, Prediction):
+        shown = shown & run.says_something
     return run.times[shown] * (1.0 if rescale is None else rescale(run)), run.loss[shown]

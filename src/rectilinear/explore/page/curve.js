@@ -24,6 +24,15 @@ export function createCurve({ moveTo }) {
     draw();
   }
 
+  // Only what theory says has changed.
+  function tell(theory) {
+    view.theory = theory;
+    if (!view.run) return;
+    for (const name of ["plateau", "level", "theory"]) layers[name].replaceChildren();
+    drawTheory();
+    drawLegend();
+  }
+
   // Only the cursor moves while a run is played.
   function moveCursor(frame) {
     view.frame = frame;
@@ -100,7 +109,7 @@ export function createCurve({ moveTo }) {
       if (to - from > 60) layers.plateau.append(label((from + to) / 2, EDGE.top + 16, "plateau", "middle"));
     }
     if (theory.curve) {
-      const values = theory.curve.loss.map((value) => (log.checked ? Math.log10(Math.max(value ?? 0, 1e-30)) : value));
+      const values = theory.curve.loss.map((value) => (log.checked && value !== null ? Math.log10(Math.max(value, 1e-30)) : value));
       layers.theory.append(s("path", { class: theory.curve.mirrored ? "mirrored" : null, d: path(theory.curve.clock, values) }));
     }
   }
@@ -114,9 +123,11 @@ export function createCurve({ moveTo }) {
   function path(clock, values) {
     const { across, up } = view;
     let text = "";
+    let drawing = false; // not where nothing is said
     clock.forEach((moment, k) => {
-      if (values[k] === null || !Number.isFinite(values[k])) return;
-      text += `${text ? "L" : "M"}${across.at(moment ?? 0).toFixed(1)} ${up.at(values[k]).toFixed(1)}`;
+      const before = drawing;
+      drawing = values[k] !== null && Number.isFinite(values[k]);
+      if (drawing) text += `${before ? "L" : "M"}${across.at(moment ?? 0).toFixed(1)} ${up.at(values[k]).toFixed(1)}`;
     });
     return text;
   }
@@ -167,7 +178,7 @@ export function createCurve({ moveTo }) {
   svg.addEventListener("pointerdown", (event) => { svg.setPointerCapture(event.pointerId); scrub(event); });
   svg.addEventListener("pointermove", scrub);
 
-  return { element, svg, show, moveCursor };
+  return { element, svg, show, tell, moveCursor };
 }
 
 function label(x, y, text, anchor) {

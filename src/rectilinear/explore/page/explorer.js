@@ -13,8 +13,8 @@ const RESTING = 400; // milliseconds after the last change when the run is made 
 const PLAYING = 7000; // milliseconds from the first frame to the last
 
 function render({ model, el }) {
-  const view = { welcome: null, state: null, document: null, run: null, theory: null, ghost: null, frame: 0, place: null, asked: null, chosen: null };
-  const traffic = { id: 0, drawn: 0, flying: null, pending: null };
+  const view = { welcome: null, state: null, document: null, run: null, theory: null, glance: null, ghost: null, frame: 0, place: null, asked: null, chosen: null };
+  const traffic = { id: 0, drawn: 0, flying: new Map(), pending: null };
 
   const root = h("div", { class: "rectilinear-explorer", "data-status": "connecting" });
   const status = h("p", { class: "status", role: "status", "aria-live": "polite" }, "Connecting …");
@@ -154,7 +154,7 @@ function render({ model, el }) {
     presets.value = offered && view.state.name !== "My data" ? view.state.name : "mine";
   }
 
-  // At most one run of a drag is on its way; what comes meanwhile waits, and only the newest does.
+  // As many runs of a drag are on their way as there are solvers; what comes meanwhile waits, and only the newest does.
   function ask(final) {
     traffic.pending = { final: final || Boolean(traffic.pending?.final) };
     pump();
@@ -162,15 +162,17 @@ function render({ model, el }) {
 
   function pump() {
     if (!traffic.pending || !view.welcome) return;
-    const waited = performance.now() - (traffic.flying?.sent ?? -Infinity);
-    if (traffic.flying && !traffic.flying.final && !traffic.pending.final && waited < PATIENCE) {
+    const { final } = traffic.pending;
+    const now = performance.now();
+    if (final) traffic.flying.clear(); // the server ends what it does for earlier moves
+    for (const [id, sent] of traffic.flying) if (now - sent >= PATIENCE) traffic.flying.delete(id);
+    if (traffic.flying.size >= (view.welcome.solvers ?? 1)) {
       clearTimeout(traffic.timer);
-      traffic.timer = setTimeout(pump, PATIENCE - waited);
+      traffic.timer = setTimeout(pump, PATIENCE - now + Math.min(...traffic.flying.values()));
       return;
     }
-    const { final } = traffic.pending;
     traffic.pending = null;
-    traffic.flying = { id: ++traffic.id, sent: performance.now(), final };
+    traffic.flying.set(++traffic.id, final ? -Infinity : now); // a last word does not hold up a new drag
     root.dataset.status = "running";
     model.send({ kind: "run", id: traffic.id, state: view.state, final });
   }
@@ -203,8 +205,15 @@ function render({ model, el }) {
     return same ? view.theory : null;
   }
 
+  // What is drawn of theory: all it says, or at a glance while that is of this run or of a later move.
+  function told() {
+    const { glance, document } = view;
+    const counts = glance && document && (glance.id >= document.id || JSON.stringify(glance.state) === JSON.stringify(document.state));
+    return fitting() ?? (counts ? glance : null);
+  }
+
   function redraw() {
-    curve.show({ run: view.run, ghost: view.ghost, theory: fitting(), frame: view.frame });
+    curve.show({ run: view.run, ghost: view.ghost, theory: told(), frame: view.frame });
     showMoment();
   }
 
@@ -218,7 +227,7 @@ function render({ model, el }) {
       const found = again ? null : fromAddress(model.address?.read() ?? "", message.presets[0]);
       if (!again) view.state = found?.state ?? message.presets[0];
       view.asked = found?.frame ?? null;
-      traffic.flying = null;
+      traffic.flying.clear();
       if (message.ready === false) say("Preparing the exact solver: it compiles once, about a minute after an install …");
       else say("Ready.");
       become(view.state, true);
@@ -229,8 +238,8 @@ function render({ model, el }) {
     run(message) {
       if (message.id < traffic.drawn) return;
       traffic.drawn = message.id;
-      const waitedFor = traffic.flying?.id === message.id;
-      if (waitedFor) traffic.flying = null;
+      const waitedFor = traffic.flying.has(message.id);
+      for (const id of traffic.flying.keys()) if (id <= message.id) traffic.flying.delete(id);
       pump(); // the next run is computed while this one is drawn
       view.document = message;
       view.run = readRun(message);
@@ -240,7 +249,7 @@ function render({ model, el }) {
       lights.element.classList.toggle("stale", fitting() === null);
       redraw();
       showFacts(message);
-      if (waitedFor && !traffic.flying) root.dataset.status = message.final ? "exact" : "preview";
+      if (waitedFor && !traffic.flying.size) root.dataset.status = message.final ? "exact" : "preview";
       Object.assign(root.dataset, { drawn: message.id, final: message.final, loss: view.run.loss[view.run.frames - 1] });
       if (message.final) {
         say(summary(view.run));
@@ -253,11 +262,17 @@ function render({ model, el }) {
       lights.show(message);
       lights.element.classList.toggle("stale", fitting() === null);
       root.dataset.theory = message.id;
-      if (view.run) curve.show({ run: view.run, ghost: view.ghost, theory: fitting(), frame: view.frame });
+      curve.tell(told());
+    },
+    glance(message) {
+      view.glance = message;
+      root.dataset.glance = message.id;
+      curve.tell(told());
     },
     error(message) {
       say(message.text);
-      if (message.id === null || traffic.flying?.id === message.id) traffic.flying = null;
+      if (message.id === null) traffic.flying.clear();
+      traffic.flying.delete(message.id);
       root.dataset.status = "refused";
       pump();
     },
@@ -267,7 +282,7 @@ function render({ model, el }) {
     },
     gone(message) {
       root.dataset.status = "gone";
-      traffic.flying = null;
+      traffic.flying.clear();
       say(message.text);
     },
   };
