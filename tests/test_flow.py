@@ -211,7 +211,7 @@ def test_a_run_without_a_possible_step_is_stuck_and_keeps_what_there_is(monkeypa
 
     def failing(*arguments):
         calls.append(1)
-        return radau.collocation_step(*arguments) if len(calls) < 10 else (-1.0, 1)
+        return radau.collocation_step(*arguments) if len(calls) < 10 else (-1.0, 1, 1.0)
 
     monkeypatch.setattr(kink_exact, "collocation_step", failing)
     run = rl.simulate(six_points(), [0.0, 300.0], method="kinks")

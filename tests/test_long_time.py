@@ -177,7 +177,7 @@ class TestKernels:
             here = theta.copy()
             for _ in range(steps):
                 nodes = Nodes(np.zeros((5, *theta.shape)), np.empty(6), np.empty((6, 5)), np.empty(6))
-                error, _ = collocation_step(here, field, Accuracy(np.ones(4), np.inf, 1e-13, 0.0), length / steps, nodes)
+                error, *_ = collocation_step(here, field, Accuracy(np.ones(4), np.inf, 1e-13, 0.0), length / steps, nodes)
                 assert error >= 0
                 here = here + nodes.stages[-1]
             return here

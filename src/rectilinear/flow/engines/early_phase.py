@@ -20,7 +20,7 @@ from ...events import Events, Kind
 from ...problem import Problem
 from ..deadline import chunks, look_at_clock
 from ..kinks.decisions import Decisions
-from ..state import Start, flatten, layers_of
+from ..state import Start, flatten, layers_of, row_lengths
 from ..tolerances import NO_JUMP, TINY
 from .early_phase_kernels import MOST_EVENTS, ConstantPull, EarlyNeurons, advance_free, move, next_kink
 from .engine import Engine
@@ -51,6 +51,7 @@ class EarlyPhase:
         self.estimated_error = NEGLIGIBLE * rtol
         self.limit = NEGLIGIBLE * rtol * float(np.sqrt(np.mean(problem.y**2)))
         self.reach = np.linalg.norm(kinks.x, axis=1)
+        self.longest = float(self.reach.max())
         self.common = 0.5 * (1.0 + kinks.alpha) * (self.pull @ kinks.x)  # the drive of every neuron if no kink matters
         strongest = np.abs(self.pull) @ self.reach if self.matters.any() else np.linalg.norm(self.common)
         self.step_size = GROWTH / max(float(strongest), TINY)
@@ -74,7 +75,7 @@ class EarlyPhase:
 
     def _outputs(self, theta: Array) -> float:
         """The bound |f(x)| <= |x| sum_h |a_h| |w_h| for the longest sample."""
-        return float(self.reach.max() * (np.abs(theta[:, -1]) @ np.linalg.norm(theta[:, :-1], axis=1)))
+        return float(self.longest * (np.abs(theta[:, -1]) @ row_lengths(theta[:, :-1])))
 
     def attempt(self, t_end: float) -> bool:
         """Go as far as the outputs stay negligible; a step that goes too far is halved a few times, and then is the last.

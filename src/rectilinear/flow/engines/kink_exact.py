@@ -23,7 +23,7 @@ from ..deadline import look_at_clock
 from ..kinks.balance import Balance
 from ..kinks.decisions import Decisions
 from ..kinks.neuron_groups import Groups
-from ..state import Start, flatten, layers_of
+from ..state import Start, flatten, layers_of, row_lengths
 from ..steppers.radau import Nodes, collocation_step
 from ..steppers.step_size import StepControl
 from ..tolerances import HOLD_BAND, PAST_KINK_HEIGHT, ROUNDED_SUM, SAME_TIME, SMALLEST_STEP, TINY
@@ -37,6 +37,7 @@ CONTROL = StepControl(order=STAGES + 1)
 FOLLOWED = StepControl(
     order=3, safety=1.0
 )  # what others see of neurons followed by themselves grows as the cube of the step
+SLOWEST_RATE = 0.05  # at which Newton is to converge in the next step; it grows with the step, and one that fails costs two
 SHRINKS = 1e-3  # to which share of itself a neuron may shrink in one step
 SMALLER = 1e-2  # to which it may shrink before it is no longer carried with those that were as large
 LANDINGS = 6  # attempts to land on an event; each gains several digits
@@ -100,13 +101,14 @@ class KinkEngine:
             return self._shorten(h, 0.3 if not solved else CONTROL.growth(self.step.error))
         if (self.groups.lengths(self.groups.carried + self.step.stages[-1]) < SHRINKS * self.neuron_sizes).any():
             return self._shorten(h, 0.5)
-        self.step_size = max(h * CONTROL.growth(self.step.error), self.step_size if h < self.step_size else 0.0)
+        growth = min(CONTROL.growth(self.step.error), max(1.0, SLOWEST_RATE / max(self.newton_rate, TINY)))
+        self.step_size = max(h * growth, self.step_size if h < self.step_size else 0.0)
         return self._meet_kinks(h)
 
     def at_rest(self) -> bool:
         """Whether nothing moves any more: rounding alone drives every group, or the last step shows it."""
         if self.resting is None:
-            sizes = np.maximum(np.linalg.norm(self.groups.carried, axis=1), TINY)
+            sizes = np.maximum(row_lengths(self.groups.carried), TINY)
             shown = self.last is not None and self.clock.shows_rest(self.last, sizes)
             self.resting = not sizes.size or shown or self._driven_by_rounding(sizes)
         return self.resting
@@ -114,12 +116,12 @@ class KinkEngine:
     def _driven_by_rounding(self, sizes: Array) -> bool:
         """Whether no drive exceeds the largest that rounding can make, which steps are told too."""
         groups, pull = self.groups, self.pull
-        products = np.abs(groups.carried[:, -1]) * np.linalg.norm(groups.carried[:, :-1], axis=1)
+        products = np.abs(groups.carried[:, -1]) * row_lengths(groups.carried[:, :-1])
         outputs = np.abs(self.problem.y) + products @ self.reaches[groups.group]
         bends = 1.0 / len(pull) if self.problem.loss.name == "square" else np.abs(pull)  # bounds of dpull/df
         noise = ROUNDED_SUM * (self.reaches @ (np.abs(pull) + bends * outputs))
         self.accuracy = self.field.accuracy(sizes, float(noise.max()), ROUNDED_SUM * float(outputs.max()))
-        drives = np.linalg.norm(pull @ groups.seen, axis=1)
+        drives = row_lengths(pull @ groups.seen)
         return bool(self.problem.l2 == 0.0 and (drives <= noise).all())
 
     def _first_step(self) -> float:
@@ -132,7 +134,7 @@ class KinkEngine:
         look_at_clock()
         self.steps += 1
         nodes = Nodes(self._guess(h), np.empty(STAGES + 1), np.empty((STAGES + 1, len(self.pull))), np.empty(STAGES + 1))
-        error, evaluations = collocation_step(self.groups.carried, self.frozen, self.accuracy, h, nodes)
+        error, evaluations, self.newton_rate = collocation_step(self.groups.carried, self.frozen, self.accuracy, h, nodes)
         self.evaluations += evaluations
         self.field.complete(nodes.pulls, nodes.objectives)
         self.step = Step(h, error, *nodes)

@@ -7,6 +7,7 @@ choice. Near w = 0 it has no scale but its step, w -> w + v(w/|w|), so what it d
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 
 from ...arrays import Array, Signs
@@ -101,12 +102,29 @@ def _descents(kinks: Kinks, sign_a: float, pull: Array, coming: Array) -> Array:
     aside /= np.maximum(np.linalg.norm(aside, axis=1), TINY)[:, None]
     size, own = float(np.linalg.norm(coming)), units[:: 1 + 2 * len(units) // MOST_DIRECTIONS]
     w = np.concatenate([-np.multiply.outer(distances, coming) + size * aside, NEAR * size * own, -NEAR * size * own])
-    mean = np.zeros_like(w)
-    for step in range(STEPS):
-        w = w + sign_a * ((np.where(w @ kinks.x.T > 0.0, 1.0, kinks.alpha) * pull) @ kinks.x)
-        if step >= STEPS // 2:  # along a kink it goes from side to side
-            mean += w
+    mean = _mean_of_descents(w, kinks.x, sign_a * pull, kinks.alpha)
     return np.asarray(mean / np.linalg.norm(mean, axis=1)[:, None])
+
+
+@numba.njit(cache=True, nogil=True)
+def _mean_of_descents(starts: Array, x: Array, push: Array, alpha: float) -> Array:
+    """The means (starts, inputs) over the second half of the way, as along a kink it goes from side to side."""
+    samples, d = x.shape
+    mean, now, before = np.zeros_like(starts), np.empty(d), np.empty(d)
+    for n in range(len(starts)):
+        now[:] = starts[n]
+        for step in range(STEPS):
+            before[:] = now
+            for i in range(samples):
+                height = 0.0
+                for j in range(d):
+                    height += before[j] * x[i, j]
+                slope = push[i] if height > 0.0 else alpha * push[i]
+                for j in range(d):
+                    now[j] += slope * x[i, j]
+            if step >= STEPS // 2:
+                mean[n] += now
+    return mean
 
 
 def _trace(kinks: Kinks, direction: Array, sign_a: float, pull: Array) -> Signs | None:

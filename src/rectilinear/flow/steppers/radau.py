@@ -50,10 +50,13 @@ class Nodes(NamedTuple):
 
 
 @numba.njit(cache=True, nogil=True)
-def collocation_step(theta: Array, field: FrozenField, accuracy: Accuracy, h: float, nodes: Nodes) -> tuple[float, int]:
+def collocation_step(
+    theta: Array, field: FrozenField, accuracy: Accuracy, h: float, nodes: Nodes
+) -> tuple[float, int, float]:
     """Try a step of length h from `theta` and write what it finds into `nodes`.
 
-    Returns the estimated error in units of the tolerance (-1 if Newton failed) and the evaluations of the field.
+    Returns the estimated error in units of the tolerance (-1 if Newton failed), the evaluations of the field, and Newton's last rate
+    of convergence.
     """
     samples = field.seen.shape[1]
     slope, g = np.empty_like(theta), np.empty((field.seen.shape[0], theta.shape[1] - 1))
@@ -62,12 +65,12 @@ def collocation_step(theta: Array, field: FrozenField, accuracy: Accuracy, h: fl
     for q in range(mus.shape[0]):
         mus[q] = EIGENVALUES[q] / h + field.l2
     at = linearise(theta, field, mus, g, nodes.pulls[0], curvature)
-    converged, evaluations = _newton(at, field, accuracy, h, nodes)
+    converged, evaluations, rate = _newton(at, field, accuracy, h, nodes)
     if not converged:
-        return -1.0, evaluations + 1
+        return -1.0, evaluations + 1, rate
     error = _error(at, field, accuracy, h, slope, nodes.stages)
     if not error > 1.0:
-        return error, evaluations + 1
+        return error, evaluations + 1, rate
     # fast directions that the state has not settled in yet seem errors of any step, however short: they settle within it
     # (Hairer & Wanner, Solving ODEs II, IV.8, Eq. 8.20); `slope` holds the error
     settled = np.empty_like(theta)
@@ -75,21 +78,21 @@ def collocation_step(theta: Array, field: FrozenField, accuracy: Accuracy, h: fl
         for j in range(theta.shape[1]):
             settled[e, j] = theta[e, j] + slope[e, j]
     velocity(settled, field, slope, np.empty_like(g), np.empty(samples), curvature)
-    return _error(at, field, accuracy, h, slope, nodes.stages), evaluations + 2
+    return _error(at, field, accuracy, h, slope, nodes.stages), evaluations + 2, rate
 
 
 @numba.njit(cache=True, nogil=True)
-def _newton(at: Linearisation, field: FrozenField, accuracy: Accuracy, h: float, nodes: Nodes) -> tuple[bool, int]:
-    """Solve for the stages, with the Jacobian kept; whether that succeeded, and the evaluations of the field."""
+def _newton(at: Linearisation, field: FrozenField, accuracy: Accuracy, h: float, nodes: Nodes) -> tuple[bool, int, float]:
+    """Solve for the stages, with the Jacobian kept; whether that succeeded, evaluations of the field, the last rate of convergence."""
     neurons, width = at.theta.shape
     fields, step = np.empty_like(nodes.stages), np.empty_like(nodes.stages)
     least = max(ROUNDING, h * accuracy.noise)
     noise, fastest = (NOISE, FASTEST) if field.rescaled else (0.0, 0.0)
-    previous, converged = -1.0, False
+    previous, rate, converged = -1.0, 0.0, False
     for iteration in range(NEWTON_MAX + 1):
         _evaluate(at.theta, field, nodes, fields)
         if converged or iteration == NEWTON_MAX:
-            return converged, STAGES * (iteration + 1)
+            return converged, STAGES * (iteration + 1), rate
         _solve_for_update(at, field, h, fields, nodes.stages, step)
         largest = 0.0
         for s in range(STAGES):
@@ -108,7 +111,7 @@ def _newton(at: Linearisation, field: FrozenField, accuracy: Accuracy, h: float,
         left = largest if previous < 0.0 else largest * min(1.0, max(rate, fastest) / max(1e-3, 1.0 - rate))
         previous = largest
         converged = at_noise or left <= max(NEWTON_TOLERANCE * accuracy.rtol, least)
-    return False, STAGES * (iteration + 1)
+    return False, STAGES * (iteration + 1), rate
 
 
 @numba.njit(cache=True, nogil=True)
