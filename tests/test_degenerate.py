@@ -7,6 +7,7 @@ from scipy.special import expi
 
 import rectilinear as rl
 from rectilinear.events import Kind
+from rectilinear.flow.kinks import origin
 from rectilinear.flow.kinks.geometry import Kinks
 from rectilinear.flow.kinks.origin import _trace, exit_from_origin
 
@@ -319,3 +320,13 @@ def test_ways_out_of_the_origin_are_found_where_the_potential_is_highest():
         assert (found is None) == all(way is None for way in ways)
         left += found is not None
     assert 5 < left < 40
+
+
+def test_descents_through_the_origin_are_those_of_a_plain_loop() -> None:
+    rng = np.random.default_rng(0)
+    starts, x, push = rng.normal(size=(9, 3)), rng.normal(size=(7, 3)), rng.normal(size=7)
+    w, mean = starts, np.zeros_like(starts)
+    for step in range(origin.STEPS):
+        w = w + (np.where(w @ x.T > 0.0, 1.0, 0.2) * push) @ x
+        mean += w if step >= origin.STEPS // 2 else 0.0
+    assert origin._mean_of_descents(starts, x, push, 0.2) == pytest.approx(mean, rel=1e-9)

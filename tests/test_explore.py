@@ -21,7 +21,7 @@ import rectilinear as rl
 from rectilinear.cli import main
 from rectilinear.errors import InputError
 from rectilinear.explore import notebook
-from rectilinear.explore.documents import MOST_EVENTS, code_for, run_document, theory_document
+from rectilinear.explore.documents import MOST_EVENTS, code_for, glance_document, run_document, theory_document
 from rectilinear.explore.messages import (
     LARGEST_MESSAGE,
     Request,
@@ -412,3 +412,19 @@ def test_without_websockets_the_command_says_what_to_install(monkeypatch: pytest
     result = CliRunner().invoke(main, ["explore", "--no-browser"])
     assert result.exit_code == 2
     assert "explore needs the package websockets, found none; pip install 'rectilinear[explore]'." in result.output
+
+
+def test_a_glance_is_the_two_neuron_prediction_of_the_mirrored_data() -> None:
+    state = presets()[0]
+    problem = state.problem()
+    twin = rl.Problem(problem.data.symmetrised(), problem.network, problem.weights)
+    told = glance_document(state)["curve"]
+    exact = rl.simulate(twin, told["clock"], rtol=1e-9)
+    assert np.abs(np.array(told["loss"]) - exact.loss).max() < 1e-3 * exact.loss[0]
+    assert told["mirrored"]
+
+
+@pytest.mark.parametrize("name", ["To t = 10^1,000,000", "XOR", "A deep network"])
+def test_a_glance_says_nothing_where_there_is_no_linear_part_to_learn_first(name: str) -> None:
+    state = next(known for known in presets() if known.name == name)
+    assert glance_document(state)["curve"] is None

@@ -236,3 +236,19 @@ def test_refusals_of_the_theorem() -> None:
     wide = rl.Network(2, (60_000,))
     with pytest.raises(rl.HypothesisError, match="too many to follow"):
         predict(rl.Problem(one_sign.data, wide, wide.init(1e-3, seed=0)), [0.0], theorem="perturbed_symmetry")
+
+
+def test_a_prediction_says_where_its_stated_error_rules_nothing_out() -> None:
+    prediction = predict(six_points(0.3), np.geomspace(1.0, 3000.0, 40), theorem="perturbed_symmetry")
+    assert prediction.loss.max() > 5.0  # ten times the first loss, which no run exceeds: the theory has come to its end
+    told = prediction.loss[prediction.says_something]
+    assert prediction.says_something[0]
+    assert told.size > 20
+    assert told.max() < 0.51
+    assert not prediction.says_something[-1]
+    figure = rl.plots.loss_curves(prediction)
+    assert max(figure.axes[0].lines[0].get_ydata()) < 0.51
+
+
+def test_a_good_prediction_speaks_of_all_times() -> None:
+    assert predict(six_points(0.05), [0.0, 30.0, 500.0], theorem="perturbed_symmetry").says_something.all()
