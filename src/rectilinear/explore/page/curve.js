@@ -155,7 +155,7 @@ export function createCurve({ moveTo }) {
     const rows = [["run", "exact run", "The exact gradient flow of the network, kinks and all."]];
     if (theory?.curve && !run.far) {
       const sentence = theory.curve.mirrored ? "No theorem speaks of these data; this is the prediction for the same data with mirror images added." : `Predicted without training by ${theory.curve.theorem} (${theory.curve.source}).`;
-      rows.push(["theory", theory.curve.mirrored ? "if mirrored" : "theory", sentence]);
+      rows.push([theory.curve.mirrored ? "theory mirrored" : "theory", theory.curve.mirrored ? "if mirrored" : "theory", sentence]);
     }
     if (ghost) rows.push(["ghost", "kept run", "The run you kept for comparison."]);
     if (run.events.length) rows.push(["events", `${run.events.length} events`, eventSentence(run)]);
