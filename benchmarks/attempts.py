@@ -54,11 +54,11 @@ def best(attempt: Callable[[], Attempt]) -> Attempt:
 
 def best_in_turns(attempts: list[Callable[[], Attempt]]) -> list[Attempt]:
     """The best of each, repeated in turns, so that whatever else the machine does falls on all of them; the first one warms up."""
-    found = [timed(attempt) for attempt in attempts]
-    warm = [[first] if first.seconds > WORTH_REPEATING else [] for first in found]
-    for _ in range(REPEATS):
+    found = [attempt() for attempt in attempts]
+    warm: list[list[Attempt]] = [[] for _ in attempts]
+    for k in range(REPEATS):
         for attempt, first, tries in zip(attempts, found, warm, strict=True):
-            if first.seconds <= WORTH_REPEATING:
+            if k == 0 or first.seconds <= WORTH_REPEATING:
                 tries.append(timed(attempt))
     return [
         replace(tries[0], seconds=min(a.seconds for a in tries), processor=min(a.processor or 0.0 for a in tries))
