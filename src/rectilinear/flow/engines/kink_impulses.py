@@ -19,7 +19,7 @@ from ...problem import Problem
 from ..deadline import look_at_clock
 from ..field.sloped import SlopedField, SlopedPass
 from ..kinks.box_program import box_program
-from ..kinks.passages import passed, times_beyond
+from ..kinks.passages import passed, shift_paths, times_beyond
 from ..state import flatten, unflatten
 from ..steppers.dormand_prince import combined
 from ..steppers.tsitouras import ERROR, NODES, STAGES, TABLEAU, interpolant, interpolant_slope
@@ -73,7 +73,8 @@ class ImpulseEngine:
         self.holds = Holds()
         self.t = self.energy = 0.0
         self.theta = flatten(problem.weights)
-        self.start, self.end, self.stage = (self.field.new_pass() for _ in range(3))
+        self.start, self.end, self.stage, *self.spare = (self.field.new_pass() for _ in range(5))
+        self.heights, self.shifted = np.empty((4, self.field.count)), np.empty((4, self.field.count))
         self.velocities = np.empty((STAGES, self.field.size))
         self.estimated_error = self.step_error = 0.0
         self.counts = {"steps": 0, "rejected": 0, "crossings": 0, "holds": 0, "releases": 0}
@@ -145,9 +146,9 @@ class ImpulseEngine:
         """Account for all kinks met in the step: `new` weights and their velocity; the estimated error of it."""
         signs = np.where(self.start.slopes > 0.5 * (1.0 + self.problem.network.alpha), 1, -1).astype(np.int8)
         signs[self.holds.kinks] = 0
-        heights = self._paths(h)
-        met = self._meeting(h, signs, heights)
-        self.signs, self.heights, self.met = signs, heights, met
+        self._find_paths(h)
+        met = self._meeting(h, signs, self.heights)
+        self.signs, self.met = signs, met
         impulse = self._impulse(h, met.kinks, met.beyond, met.late, met.passing)
         touched = np.concatenate([self.holds.kinks, met.kinks[met.holdable]])
         landed, caught = self._hold(self.end.theta + impulse, touched, met.low, met.high)
@@ -155,13 +156,13 @@ class ImpulseEngine:
         lost = np.setdiff1d(before.kinks, caught)
         self.after = Holds(caught, self._carried(before, caught, h), np.zeros(len(caught)))
         self.released = len(lost)
-        self.new_velocity, self.found = self._settle(landed)
+        self.new_velocity, self.found = self._settle(landed, self.spare[0])
         correction = self._remainder(h, met, touched, self.new_velocity, self.found)
         self.new, self.impulse = landed + correction, impulse
         motion = max(self._norm(self.new - self.theta, self.new), LEAST_MOTION)
         error = REMAINDER * self._norm(correction, self.new) / motion
         if error > QUIET * self.rtol:
-            self.new_velocity, self.found = self._settle(self.new)
+            self.new_velocity, self.found = self._settle(self.new, self.spare[1])
         known = np.isin(self.after.kinks, before.kinks)
         old = dict(zip(before.kinks.tolist(), before.shares.tolist(), strict=True))
         began = np.array([old.get(k, 0.0) for k in self.after.kinks.tolist()])
@@ -178,14 +179,12 @@ class ImpulseEngine:
             self.field.run(self.theta, start, start.slopes.copy(), self.holds.kinks, True)
         return len(woken) > 0
 
-    def _paths(self, h: float) -> Array:
+    def _find_paths(self, h: float) -> None:
         """Heights (4, kinks) along the frozen step, at shares 0, 1/3, 2/3 and 1 of it."""
-        heights = np.empty((4, self.field.count))
-        heights[0], heights[3] = self.start.z, self.end.z
+        self.heights[0], self.heights[3] = self.start.z, self.end.z
         for row, u in ((1, 1 / 3), (2, 2 / 3)):
             at = combined(self.theta, h, interpolant(u), self.velocities)
-            heights[row] = self.field.heights(at, self._slopes(u * h), self.holds.kinks, True)
-        return heights
+            self.heights[row] = self.field.heights(at, self._slopes(u * h), self.holds.kinks, True)
 
     def _meeting(self, h: float, signs: Signs, heights: Array) -> Meeting:
         kinks = passed(signs, heights)
@@ -231,9 +230,9 @@ class ImpulseEngine:
         old = dict(zip(before.kinks.tolist(), before.later(h).tolist(), strict=True))
         return np.array([old.get(k, 0.5) for k in kinks.tolist()])
 
-    def _settle(self, theta: Array) -> tuple[Array, SlopedPass]:
+    def _settle(self, theta: Array, into: SlopedPass) -> tuple[Array, SlopedPass]:
         """The velocity at theta with shares that keep held kinks at zero; those whose share comes to 0 or 1 are released."""
-        found = self._run_held(theta, self.field.new_pass())
+        found = self._run_held(theta, into)
         repelling = found.signals[self.after.kinks] >= 0.0
         if repelling.any():
             self._release(repelling)
@@ -264,22 +263,22 @@ class ImpulseEngine:
 
     def _remainder(self, h: float, met: Meeting, touched: Indices, velocity: Array, found: SlopedPass) -> Array:
         """What is left to second order: the growth of the field's difference since kinks were passed, and passages shifted by others'."""
-        end, amounts = self.end, np.zeros(self.field.count)
+        end = self.end
         weights = np.abs(end.signals[met.kinks]) * met.beyond
         share = 0.5 * float(weights @ met.beyond) / max(float(weights.sum()), TINY)  # of the step: exact for one kink
-        amounts -= share * (found.slopes - end.slopes) * end.signals
         shift = found.z - end.z
         shift[met.kinks] -= met.own
         shift[touched] = 0.0
-        shifted = self.heights + np.array([0.0, 1 / 9, 4 / 9, 1.0])[:, None] * shift
-        kinks = passed(self.signs, shifted)
+        shift_paths(self.heights, shift, self.shifted)
+        kinks = passed(self.signs, self.shifted)
         kinks = kinks[found.z[kinks] != 0.0]
         longer = np.zeros(self.field.count)
-        longer[kinks] = times_beyond(self.signs, shifted, kinks, 1.0)[0]
+        longer[kinks] = times_beyond(self.signs, self.shifted, kinks, 1.0)[0]
         longer[met.kinks] -= met.beyond
         longer[touched] = 0.0
         longer[self.after.kinks] = 0.0
-        amounts -= self.jump * self.signs * longer * end.signals
+        grown = share * (found.slopes - end.slopes) + self.jump * self.signs * longer
+        amounts = -grown * end.signals
         correction = h * (share * (velocity - end.velocity) + self.field.push(end, amounts))
         if len(self.after.kinks):
             self._off(correction, found.z[self.after.kinks])
@@ -322,6 +321,7 @@ class ImpulseEngine:
         self.counts["releases"] += self.released
         self.t += self.h
         self.estimated_error += self.step_error
+        self.spare = [kept for kept in (self.start, *self.spare) if kept is not self.found]
         self.theta, self.velocity, self.start, self.holds = self.new, self.new_velocity, self.found, self.after
         penalty = self.problem.l2 * self.problem.network.penalty(self.start.layers)
         return float(np.sqrt(self.velocity @ self.velocity)), self.start.objective - penalty

@@ -31,6 +31,16 @@ def passed(signs: Signs, heights: Array) -> Indices:
     return found[:count]
 
 
+@numba.njit(cache=True, nogil=True)
+def shift_paths(heights: Array, shift: Array, shifted: Array) -> None:
+    """Write heights (4, kinks) of paths whose ends are shifted, like the square of the time, to `shifted`."""
+    for k in range(shift.shape[0]):
+        shifted[0, k] = heights[0, k]
+        shifted[1, k] = heights[1, k] + shift[k] / 9
+        shifted[2, k] = heights[2, k] + shift[k] * 4 / 9
+        shifted[3, k] = heights[3, k] + shift[k]
+
+
 @numba.njit(cache=True, nogil=True, inline="always")
 def _height(a: float, b: float, c: float, d: float, u: float) -> float:
     """The cubic through a, b, c, d at 0, 1/3, 2/3, 1."""
