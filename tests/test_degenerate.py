@@ -330,3 +330,28 @@ def test_descents_through_the_origin_are_those_of_a_plain_loop() -> None:
         w = w + (np.where(w @ x.T > 0.0, 1.0, 0.2) * push) @ x
         mean += w if step >= origin.STEPS // 2 else 0.0
     assert origin._mean_of_descents(starts, x, push, 0.2) == pytest.approx(mean, rel=1e-9)
+
+
+@pytest.mark.parametrize("method", ["kinks", "follow", "smooth"])
+def test_where_a_kink_comes_to_repel_most_descents_are_left_on_the_side_that_pushes_less(method):
+    """Held on w_2 = 0 (1 from below, -5 from above, times |a|), a neuron leaves as a passes through zero: both sides lead away."""
+    net = rl.Network(inputs=2, widths=(1,))
+    problem = rl.Problem(
+        rl.Dataset([[1.0, -1.0], [0.0, 1.0]], [1.0, 6.0]), net, (np.array([[1e-3, 1e-5]]), np.array([[-5e-4]]))
+    )
+    flow = rl.simulate(problem, times=[2.0], method=method, rtol=1e-8, early_phase=False)
+    assert (flow.events.count(Kind.HOLD), flow.events.count(Kind.RELEASE), flow.events.choices) == (1, 1, 1)
+    assert str(flow.events).endswith("(1 off a kink that came to repel, to the side of descent)")
+    for steps in (4_000, 4_567, 5_432):
+        small_steps = rl.descend(problem, learning_rate=2.0 / steps, steps=steps, record_every=steps)
+        np.testing.assert_allclose(small_steps.final[0], flow.final[0], atol=5e-6)
+
+
+def test_neurons_that_rest_on_kinks_stay_there_when_they_meet_another():
+    """Orthogonal inputs: beyond the kink of a sample nothing moves a neuron along it, so it rests there, up to rounding."""
+    net = rl.Network(inputs=10, widths=(20,))
+    problem = rl.Problem(rl.datasets.orthogonal(seed=153), net, net.init(scale=1e-3, seed=153))
+    flow, steps = rl.simulate(problem, times=[20.0]), 4_000
+    small_steps = rl.descend(problem, learning_rate=20.0 / steps, steps=steps, record_every=steps)
+    apart, sizes = (np.linalg.norm(w, axis=1) for w in (small_steps.final[0] - flow.final[0], flow.final[0]))
+    assert np.max(apart / sizes) < 2e-2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from enum import EnumMeta, IntEnum
 from typing import Any
 
@@ -47,7 +47,8 @@ class Events:
     each other for a hold. `multiplier` is the share in [0, 1] of the jump from below to above that is taken while held (nan elsewhere):
     samples along the line's normal count as active with that share, those against it with the rest. Of a passage through w = 0 it is
     one over the number of ways that lead out: where there are several, the flow is not unique, and the way is that of gradient descent
-    with small steps from nearby.
+    with small steps from nearby. Nor is it where a hold ends because its kink comes to repel, as a changes sign: the velocities
+    then lead away on both sides, and most such descents are left on the side that pushes less.
 
     Of very many crossings only the last of every neuron are listed, unless all were asked for; `unlisted` says how many are not. They
     are counted like the others, and all of them certified.
@@ -111,8 +112,16 @@ class Events:
 
     @property
     def choices(self) -> int:
-        """How many neurons came through w = 0 where several ways lead out: descent with small steps takes the one that was taken."""
-        return int(np.sum((self.kind == Kind.ORIGIN) & (self.multiplier < 1.0)))
+        """How many neurons went on where several ways lead: the one that was taken is that of most descents with small steps."""
+        return int(np.sum(self._at_origin | self._repelled))
+
+    @property
+    def _at_origin(self) -> Mask:
+        return np.asarray((self.kind == Kind.ORIGIN) & (self.multiplier < 1.0))
+
+    @property
+    def _repelled(self) -> Mask:
+        return np.asarray((self.kind == Kind.RELEASE) & (self.velocity_below < 0.0) & (self.velocity_above > 0.0))
 
     def followed_by(self, later: Events, shift: float) -> Events:
         """These events and then `later` ones, whose times are counted from `shift`."""
@@ -159,7 +168,8 @@ class Events:
             counts.append(f"{self.unlisted} crossings not listed")
         if self.certified:
             return ", ".join(counts) + " (all certified)"
-        others = replace(self, multiplier=np.where(self.kind == Kind.ORIGIN, np.nan, self.multiplier)).certified
-        ways = f"{self.choices} through w = 0, where several ways lead out, by that of descent"
-        words = ([] if others else ["NOT all certified"]) + ([ways] if self.choices else [])
+        origin, repelled = int(self._at_origin.sum()), int(self._repelled.sum())
+        words = ["NOT all certified"] if self.doubtful.any() else []
+        words += [f"{origin} through w = 0, where several ways lead out, by that of descent"] if origin else []
+        words += [f"{repelled} off a kink that came to repel, to the side of descent"] if repelled else []
         return ", ".join(counts) + f" ({'; '.join(words)})"

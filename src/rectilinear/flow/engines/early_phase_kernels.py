@@ -102,8 +102,10 @@ def next_kink(theta: Array, g: Array, signs: Signs, normals: Array, matters: Mas
         if signs[line] == 0 or not matters[line]:
             continue
         c = dot(normals[line], g) / size
+        if abs(c) <= SLOW:
+            continue  # it moves along the kink, and rounding carries it over none that it rests on
         height = dot(normals[line], theta)
-        if signs[line] * height <= reach and signs[line] * c * theta[d] < -SLOW * abs(theta[d]):
+        if signs[line] * height <= reach and signs[line] * c * theta[d] < 0.0:
             return 0.0, line  # it rests on the kink, and is pushed over it
         value = _next_root(c, height - c * along, p, m, float(signs[line]))
         if value < best:

@@ -353,16 +353,18 @@ def follow_neurons(
                     event,
                 )
             else:
-                # a hold that turns ends all: what attracted now repels, and the neuron leaves to the side that pushes more
+                # a hold that turns ends all: what attracted now repels, and the neuron leaves to the side that pushes less
                 for m in range(holding if kind == TURNS else 1):
                     fresh = held[m if kind == TURNS else line]
-                    side = 1 if kind == LEAVES_ABOVE else -1
-                    if kind == TURNS:
-                        a[0] = 0.0
-                        side = 1 if (1.0 if a[1] >= 0.0 else -1.0) * inner(step.normals, fresh, drive, START) > 0.0 else -1
+                    side, below, above = 1 if kind == LEAVES_ABOVE else -1, 0.0, 0.0
                     jump_from(step.jumps, fresh, tau, polynomials[0])
+                    if kind == TURNS:
+                        a[0], turned_to = 0.0, 1.0 if a[1] >= 0.0 else -1.0
+                        middle, half = inner(step.normals, fresh, drive, START), 0.5 * polynomials[0, 0]
+                        below, above = turned_to * (middle - half), turned_to * (middle + half)
+                        side = 1 if below + above < 0.0 else -1
                     turn_to(drive, moments, signs, polynomials[0], step.normals, fresh, side, events[event])
-                    event += note(events[event], tau, fresh, RELEASE, 0.0, 0.0, np.nan, float(side))
+                    event += note(events[event], tau, fresh, RELEASE, below, above, np.nan, float(side))
                     due[fresh], near[listed] = turned, fresh
                     listed = min(listed + 1, lines)
                 holding = 0 if kind == TURNS else holding - 1

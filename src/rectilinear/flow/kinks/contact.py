@@ -22,7 +22,10 @@ ON_A_BOUND = 1e-10  # a multiplier this close to 0 or 1 counts as there
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a neuron does at the kinks it touches: its new signs there, with velocities on both sides and multipliers."""
+    """What a neuron does at the kinks it touches: its new signs there, with velocities on both sides and multipliers.
+
+    Velocities that are rounding are zero.
+    """
 
     signs: Signs
     below: Array
@@ -69,6 +72,7 @@ def resolve(kinks: Kinks, signs: Signs, touching: Indices, sign_a: float, pull: 
         for side in (0, 1):
             pushed = q + (side - counted) * pushes[k] * gram[:, k]
             sides[side, k] = _answered(k, pushed, gram, free[free != k], bounds)
+    sides[np.abs(sides) <= slowest] = 0.0
     return Verdict(outcome, sides[0], sides[1], multipliers)
 
 
@@ -79,11 +83,16 @@ def _answered(k: int, q: Array, gram: Array, others: Indices, bounds: Array) -> 
 
 
 def _through(came_from: int, below: float, above: float, slowest: float) -> int:
-    """Where a neuron goes at a line that does not hold it: on to the other side, back if it moves away, or as pushed if on it."""
+    """Where a neuron goes at a line that does not hold it: on to the other side, or back if it moves away or rests on its side.
+
+    From a line that held it and now repels both sides lead away. Descent with small steps goes from side to side of such a line, and
+    is mostly where it is pushed less: there it is left.
+    """
     if came_from == 0:
-        return 1 if below + above > 0 else -1
-    here = above if came_from > 0 else below
-    return came_from if came_from * here > slowest else -came_from
+        return 1 if below + above < 0 else -1
+    here, there = (came_from * speed for speed in ((above, below) if came_from > 0 else (below, above)))
+    rests = here >= -slowest and there < -slowest
+    return came_from if here > slowest or rests else -came_from
 
 
 @numba.njit(cache=True, nogil=True)
@@ -107,6 +116,7 @@ def _single(came_from: int, below: float, jump: float, slowest: float) -> Verdic
         outcome = 1 if share >= 1 - ON_A_BOUND else -1 if share <= ON_A_BOUND else 0
     else:
         outcome = _through(came_from, below, above, slowest)
+    below, above = (0.0 if abs(speed) <= slowest else speed for speed in (below, above))
     return Verdict(np.array([outcome], dtype=np.int8), np.array([below]), np.array([above]), np.array([share]))
 
 

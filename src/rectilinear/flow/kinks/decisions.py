@@ -18,6 +18,8 @@ from .geometry import Kinks
 from .origin import exit_from_origin, way_of_descent
 
 Log = list[tuple[float, int, int, Kind, float, float, float]]  # time, neuron, line, kind, both sides' velocities, multiplier
+Sides = tuple[float, float]
+
 MOST_WAYS = 1_000  # ways out of the origin that are remembered
 
 
@@ -111,7 +113,9 @@ class Decisions:
 
     def decide(self, h: int, theta: Array, signs: Signs, touching: Indices, pull: Array, t: float) -> Signs:
         """New signs of a neuron that touches these lines."""
-        verdict = resolve(self.kinks, signs, touching, self._sign_a(theta, signs, pull), pull)
+        sign_a = self._sign_a(theta, signs, pull)
+        came_from = signs if t > 0.0 else self._first_sides(theta, signs, touching, sign_a * pull)
+        verdict = resolve(self.kinks, came_from, touching, sign_a, pull)
         after = signs.copy()
         after[touching] = verdict.signs
         for k, line in enumerate(touching):
@@ -122,6 +126,18 @@ class Decisions:
         if t > 0.0 and not self.kinks.seen(after).any():
             self.note(t, h, -1, Kind.DEATH)
         return after
+
+    def _first_sides(self, theta: Array, signs: Signs, touching: Indices, push: Array) -> Signs:
+        """Signs of a neuron that starts on these lines, with the sides to which descent's first step takes it, for lines that repel.
+
+        At zero no sample is active, so that step may be none.
+        """
+        kinks, sides = self.kinks, signs.copy()
+        slopes = np.where(np.isin(kinks.line, touching), kinks.alpha, kinks.slopes(signs))
+        first = kinks.normals[touching] @ ((slopes * push) @ kinks.x)
+        heights = kinks.normals[touching] @ theta[:-1]
+        sides[touching] = np.sign(np.where(heights != 0.0, heights, first)).astype(np.int8)
+        return sides
 
     def graze(self, h: int, theta: Array, signs: Signs, line: int, pull: Array, t: float) -> Signs:
         """New signs of a neuron that was sent back from a line and yet goes beyond it: its speed there is zero up to rounding.
@@ -136,11 +152,16 @@ class Decisions:
         self.note(t, h, line, kind, below, above, verdict.multipliers[0])
         return after
 
-    def release(self, h: int, theta: Array, signs: Signs, line: int, side: int, pull: Array, t: float) -> Signs:
-        """New signs of a held neuron whose multiplier on `line` has left [0, 1] towards `side`."""
+    def release(
+        self, h: int, theta: Array, signs: Signs, line: int, side: int, pull: Array, t: float, away: Sides = (0.0, 0.0)
+    ) -> Signs:
+        """New signs of a held neuron whose multiplier on `line` has left [0, 1] towards `side`.
+
+        Where the line has come to repel, `away` are the velocities below and above it.
+        """
         freed = signs.copy()
         freed[line] = side
-        self.note(t, h, line, Kind.RELEASE)
+        self.note(t, h, line, Kind.RELEASE, *away)
         others = np.flatnonzero(freed == 0)
         if others.size:
             return self.decide(h, theta, freed, others, pull, t)

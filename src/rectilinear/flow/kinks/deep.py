@@ -221,7 +221,7 @@ class DeepKinks:
         found, velocity, missing = self._move(theta)
         if side:
             share = self._find_shares(theta, found, missing)[0][np.searchsorted(self.held, kink)]
-            self._change(kink, _way_out(share), Kind.RELEASE, t)
+            self._release(kink, float(share), t)
             found, velocity, _ = self._move(theta)
         near = np.maximum(ON_KINK_HEIGHT_DEEP * sizes, soon * np.abs(self.pattern.speeds(found, velocity)))
         touching = np.flatnonzero((np.abs(z) <= near) | (self.pattern.signs == 0))
@@ -241,7 +241,7 @@ class DeepKinks:
                 shares, attracting = self._find_shares(theta, found, missing)
                 beyond = np.flatnonzero((np.abs(shares - 0.5) > 0.5 + LEFT_BOUNDS) | ~attracting)
                 if len(beyond):
-                    self._change(int(self.held[beyond[0]]), _way_out(shares[beyond[0]]), Kind.RELEASE, t)
+                    self._release(int(self.held[beyond[0]]), float(shares[beyond[0]]), t)
                     continue
                 self.pattern.shares[self.held] = shares
                 self.pattern.refresh()
@@ -314,6 +314,12 @@ class DeepKinks:
         else:
             self._change(kink, -sign, Kind.CROSS, t)
 
+    def _release(self, kink: int, share: float, t: float) -> None:
+        """End a hold where its share leaves [0, 1]; if its kink comes to repel, where that pushes less, as in two layers."""
+        repels = NEAR_BOUND < share < 1.0 - NEAR_BOUND
+        below, above = (-share, 1.0 - share) if repels else (0.0, 0.0)  # over the jump, which is zero at this moment
+        self._change(kink, 1 if share > 0.5 else -1, Kind.RELEASE, t, below, above)
+
     def _change(
         self, kink: int, sign: int, kind: Kind, t: float, below: float = 0.0, above: float = 0.0, share: float = np.nan
     ) -> None:
@@ -325,10 +331,3 @@ class DeepKinks:
     def _note(self, kink: int, kind: Kind, t: float, below: float, above: float, share: float = np.nan) -> None:
         neuron, sample = self.pattern.name(kink)
         self.log.append((float(t), neuron, sample, kind, below, above, share))
-
-
-def _way_out(share: float) -> int:
-    """The side to which a hold ends: where its share leaves [0, 1], or, if it ends because the kink comes to repel, where that
-    pushes more, as in two layers."""
-    comes_to_repel = abs(share - 0.5) < 0.5 - NEAR_BOUND
-    return 1 if (share > 0.5) != comes_to_repel else -1

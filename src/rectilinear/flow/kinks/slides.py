@@ -12,7 +12,7 @@ from ...arrays import Array, Indices, Mask, Signs
 from ...events import Kind
 from ...problem import Problem
 from ..state import Start
-from ..tolerances import PAST_KINK_HEIGHT, SAME_TIME, SMALLEST_STEP, TINY
+from ..tolerances import NEAR_BOUND, PAST_KINK_HEIGHT, SAME_TIME, SMALLEST_STEP, TINY
 from .contact import resolve
 from .decisions import Decisions
 
@@ -176,12 +176,14 @@ class Slides:
         return ((here < 0.0) & (before > 0.0)) | np.isin(h, list(self.bases))
 
     def _leaving(self, neuron: Array, signs: Signs, pull: Array) -> list[tuple[int, int]]:
-        """Held lines whose multiplier is outside [0, 1], each with the side the neuron leaves to."""
+        """Held lines whose multiplier is outside [0, 1], or that have come to repel, each with the side the neuron leaves to."""
         lines = np.flatnonzero(signs == 0)
         share, jump = self.kinks.holds(signs, pull)
         turn = -np.sign(neuron[-1])
-        return [(int(line), -1 if turn * s < 0 else 1) for line, s, j in zip(lines, share, jump, strict=True)
-                if turn * s < 0 or turn * (j - s) < 0]  # fmt: skip
+        below, above = turn * share < 0, turn * (jump - share) < 0
+        less_below = ~above | (np.abs(share) < np.abs(jump - share))  # where a line that repels does less
+        sides = np.where(below & less_below, -1, 1)
+        return list(zip(lines[below | above].tolist(), sides[below | above].tolist(), strict=True))
 
     def _hold_left(self, theta: Array, h: int, line: int, side: int) -> float:
         """What is left of the hold: falls through zero where the neuron leaves to `side`."""
@@ -218,7 +220,11 @@ class Slides:
         pull, crossed = self.kinks.look(theta, self.signs)
         self.signs[crossed[:, 0], crossed[:, 1]] *= np.where(crossed[:, 0] == h, 1, -1).astype(np.int8)
         if side:
-            self.signs[h] = self.decisions.release(h, theta[h], self.signs[h], line, side, pull, t)
+            at = int(np.searchsorted(np.flatnonzero(self.signs[h] == 0), line))
+            share, jump = (float(row[at]) for row in self.kinks.holds(self.signs[h], pull))
+            repels = jump != 0.0 and NEAR_BOUND < share / jump < 1.0 - NEAR_BOUND
+            away = (-abs(share), abs(jump - share)) if repels else (0.0, 0.0)
+            self.signs[h] = self.decisions.release(h, theta[h], self.signs[h], line, side, pull, t, away)
         else:
             self.signs[h], theta[h] = self.decisions.settle(h, theta[h], self.signs[h], np.array([line]), pull, t)
         self.bases, self._keys = self._held_bases(), None
