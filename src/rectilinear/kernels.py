@@ -11,7 +11,8 @@ from functools import cache
 import numpy as np
 
 from . import datasets
-from .flow import descend, simulate
+from .flow.descend import descend
+from .flow.simulate import simulate
 from .network import Network
 from .problem import Problem
 from .theorems import predict
