@@ -46,9 +46,8 @@ class Span:
         self.rest = first - inside @ self.basis
         reduced = Network(len(self.basis), network.widths, network.alpha, trainable=network.trainable)
         self.problem = Problem(Dataset(x @ self.basis.T, given.y), reduced, (inside, second), given.loss, given.l2)
-        if x is not given.x:
-            _, places = np.unique(find_lines(self.problem.x).index, return_index=True)
-            self.first_lines = find_lines(given.x).index[places]
+        _, places = np.unique(find_lines(self.problem.x).index, return_index=True)
+        self.first_lines = find_lines(given.x).index[places]
 
     def full(self, theta: Array, t: float | Array = 0.0) -> Weights:
         """Weights of the given problem at times t from neurons (..., h, span + 1)."""

@@ -67,12 +67,13 @@ class Settled:
 
 @dataclass(eq=False)
 class SmallNeuron:
-    """One neuron (w, a) with the side of each line it is on and the lines that hold it."""
+    """One neuron (w, a) with the side of each line it is on and the lines that hold it, with their s_k."""
 
     w: Array
     a: float
     sides: Array
     held: list[int] = field(default_factory=list)
+    shares: Array = field(default_factory=lambda: np.empty(0))
 
     @classmethod
     def at(cls, w: Array, a: float, normals: Array) -> SmallNeuron:
@@ -131,7 +132,7 @@ class SmallNeuron:
         steps = field.normals[contact].T * field.jumps[contact] / 2
         chosen = _box_least_squares(steps, -g)
         inside = np.abs(chosen) < 1 - ZERO_PUSH
-        self.held = contact[inside].tolist()
+        self.held, self.shares = contact[inside].tolist(), chosen[inside]
         self.sides[contact[~inside]] = np.sign(chosen[~inside])
         return np.asarray(g + steps @ np.where(inside, chosen, np.sign(chosen)))
 
@@ -168,9 +169,14 @@ class SmallNeuron:
         self.a = float(a * cosh + along * sinh)
 
     def _meet(self, field: PullField, g: Array, line: int | None) -> None:
-        """At a line that attracts `_pull` decides; any other is crossed. Where a changed sign, no held line attracts."""
+        """At a line that attracts `_pull` decides; any other is crossed.
+
+        Where a changes sign held lines come to repel, and both sides lead away: descent with small steps is mostly left where the
+        line pushes less, on the side that s_k is nearer to.
+        """
         if line is None:
             self.a = 0.0
+            self.sides[self.held] = np.where(self.shares > 0, 1.0, -1.0)
         elif np.linalg.norm(self.w) <= AT_ORIGIN * abs(self.a):
             # all lines at once: those that attract are `_pull`'s again, the others are left in the direction of motion
             self.w = np.zeros_like(self.w)
