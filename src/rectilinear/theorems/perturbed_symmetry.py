@@ -84,7 +84,7 @@ def plateau(problem: Problem, drop: float = DROP) -> Plateau:
     >>> import rectilinear as rl
     >>> net = rl.Network(inputs=2, widths=(100,))
     >>> plateau(rl.Problem(rl.datasets.six_points(delta=0.05), net, net.init(scale=1e-3, seed=0)))
-    Plateau: height 0.444259 (best linear fit 0.444352), from t = 59.3 to 1713, escape rates 0.00564, 0.00518
+    Plateau: height 0.444259 (best linear fit 0.444352), from t = 59.3 to 1712, escape rates 0.00564, 0.00518
     """
     if not 0 < drop < 1:
         raise InputError(f"drop must lie between 0 and 1, found {drop!r}.")
