@@ -128,12 +128,12 @@ def draw_figure(found: dict[float, Trajectory], theory: dict[float, Prediction],
         else:
             rescaled.plot(RESCALED_TIMES, run.loss, color=look["color"], label="α = 1 (linear)")
     end = 100.0 * imbalance_error(found[1.0].problem)
-    apart.axhline(end, color="black", linestyle=":", linewidth=1.2, label="imbalance formula")
+    apart.axhline(end, color="black", linestyle=":", linewidth=1.2, label="predicted")
     plain.set(xlabel=style.TIME, ylabel="loss", title="(a) simulation and theory (dashed)", ylim=(0.0, None))
     rescaled.set(xlabel="(α + 1)/2 · time / τ", ylabel="loss", title="(b) the same in rescaled time", ylim=(0.0, None))
     apart.set(xlabel="(α + 1)/2 · time / τ", ylabel="error of the weights (%)", title="(c) weights", ylim=(0.0, None))
     rescaled.legend(loc="lower left", handlelength=1.6)
-    apart.legend(handles=[apart.lines[-1]], loc="lower right")
+    apart.legend(handles=[apart.lines[-1]], loc="upper left", bbox_to_anchor=(0.0, 0.93))
     return figure
 
 
