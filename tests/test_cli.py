@@ -14,7 +14,7 @@ import rectilinear as rl
 from rectilinear import cli, datasets
 from rectilinear.tables import KINDS
 
-SMALL = ("--data", "six_points", "--width", "6", "--scale", "0.1")
+SMALL = ("six_points", "--width", "6", "--scale", "0.1")
 SIMULATE = ("simulate", *SMALL, "--alpha", "1", "--until", "2", "--points", "5")
 DESCEND = ("descend", *SMALL, "--learning-rate", "0.1", "--steps", "30")
 
@@ -231,6 +231,16 @@ REFUSALS = {
         ("simulate", "--data", "seven_points", "--until", 1),
         f"the data must be a file ({', '.join(KINDS)}) or one of {NAMES}, found 'seven_points'; did you mean 'six_points'?",
     ),
+    "no data": (
+        ("simulate", "--until", 1),
+        "one data set or file must be named, found none; write table.csv or six_points after the command "
+        "('rectilinear datasets' lists what has a name).",
+    ),
+    "data twice": (
+        (*DESCEND, "--data", "xor"),
+        "one data set or file must be named, found six_points and xor; write table.csv or six_points after the command "
+        "('rectilinear datasets' lists what has a name).",
+    ),
     "missing file": (("simulate", "--data", "none.csv", "--until", 1), "none.csv: no such file; check the path."),
     "unknown option": (
         (*DESCEND, "--set", "epsilon=1"),
@@ -309,7 +319,9 @@ def test_too_large_a_run_is_refused(call, monkeypatch):
     )
 
 
-@pytest.mark.parametrize("arguments", [("simulate",), (*DESCEND, "--start", "zeros"), (*DESCEND, "--steps", "many")])
+@pytest.mark.parametrize(
+    "arguments", [("descend", "six_points"), (*DESCEND, "--start", "zeros"), (*DESCEND, "--steps", "many")]
+)
 def test_misused_options_are_explained(call, arguments):
     result = call(*arguments)
     assert result.exit_code == 2

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 import rectilinear as rl
 from rectilinear import cli
 from rectilinear.diagnose import ENDINGS, FINDINGS
+from rectilinear.diagnose.look_ahead import _told_apart
 
 SMALLER = {"sine_teacher": {"pairs": 100}, "linear_teacher": {"pairs": 100}}
 DRAWN = [name for name in rl.datasets.NAMES if name not in ("digits", "breast_cancer", "diabetes")]
@@ -262,7 +263,7 @@ def test_a_simulation_that_was_cut_short_says_so_beside_what_mirrored_data_would
 def test_what_nobody_foretells_is_simulated():
     found = rl.diagnose(ANY_DATA["a contradiction"], verify=True)
     assert found.verified.comparison is None
-    assert "the loss hardly falls, reaches 0.5" in " ".join(repr(found).split())
+    assert "from 0.5 the loss hardly falls, reaches 0.5" in " ".join(repr(found).split())
 
 
 def test_symmetric_data_beyond_linear_call_for_a_layer_a_bias_or_less_symmetry():
@@ -429,7 +430,7 @@ def test_a_look_ahead_agrees_with_the_simulation_within_the_error_it_states():
     seen = found.outlook.ahead
     assert found.verified.agrees
     assert max(seen.error, seen.time_error) < 0.1
-    assert repr(found).splitlines()[1].startswith("  next            the loss falls around t = ")
+    assert repr(found).splitlines()[1].startswith(f"  next            from {seen.loss[0]:.3g} the loss falls around t = ")
 
 
 def test_the_card_keeps_to_the_width_of_the_terminal(monkeypatch):
@@ -453,3 +454,8 @@ def test_a_loss_stays_only_where_none_is_lower():
     network = rl.Network(1, (10,))
     ahead = rl.diagnose(rl.Problem(line, network, network.init(1e-3, seed=0))).outlook.ahead
     assert ahead is None or "stays there" in repr(ahead)
+
+
+def test_losses_that_differ_are_written_so():
+    assert _told_apart([0.5, 0.49912, 0.49884]) == ["0.5", "0.4991", "0.4988"]
+    assert _told_apart([0.5, 0.5]) == ["0.5", "0.5"]

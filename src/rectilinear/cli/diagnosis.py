@@ -11,13 +11,12 @@ import click
 from ..errors import FileError
 from ..progress import ProgressBar
 from .group import main
-from .problems import PROBLEM_OPTIONS, problem_from, taking
+from .problems import of_a_problem, problem_from
 from .runs import EXIT_CODES
 
 
 @main.command("diagnose")
-@click.argument("source", metavar="DATA")
-@taking(PROBLEM_OPTIONS[1:])  # DATA stands for --data
+@of_a_problem
 @click.option("--verify", is_flag=True, help="Also simulate the problem, and put prediction and truth side by side.")
 @click.option("--max-seconds", type=float, help="Stop that simulation after so long and keep what there is.")
 @click.option("--report", type=click.Path(path_type=Path), help="Write a self-contained HTML page with figures.")

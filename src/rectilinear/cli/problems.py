@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ from ..tables import KINDS, kind_of
 Command = Callable[..., None]
 
 PROBLEM_OPTIONS = (
-    click.option("--data", "source", required=True, help="A named data set, or a file (.csv, .tsv, .npz, .parquet, ...)."),
+    click.argument("source", metavar="DATA", required=False),
+    click.option("--data", "named", metavar="DATA", help="The same as DATA, by name."),
     click.option(
         "--set", "settings", multiple=True, metavar="NAME=VALUE", help="An option of the named data set; repeatable."
     ),
@@ -51,6 +53,27 @@ def taking(options: tuple[Callable[[Command], Command], ...]) -> Callable[[Comma
         return command
 
     return decorate
+
+
+def of_a_problem(command: Command) -> Command:
+    """Give a command DATA, a named data set or a file, and the options that describe a problem."""
+
+    @wraps(command)
+    def called(source: str | None, named: str | None, **chosen: Any) -> None:
+        command(source=_one_of(source, named), **chosen)
+
+    return taking(PROBLEM_OPTIONS)(called)
+
+
+def _one_of(source: str | None, named: str | None) -> str:
+    """The data, given as an argument or as --data."""
+    found = [name for name in (source, named) if name is not None]
+    if len(found) != 1:
+        raise InputError(
+            f"one data set or file must be named, found {' and '.join(found) or 'none'}; "
+            "write table.csv or six_points after the command ('rectilinear datasets' lists what has a name)."
+        )
+    return found[0]
 
 
 def problem_from(

@@ -19,7 +19,7 @@ from ..problem import Problem
 from ..progress import ProgressBar, Report
 from ..trajectory import Status, Trajectory
 from .group import main
-from .problems import PROBLEM_OPTIONS, problem_from, taking
+from .problems import of_a_problem, problem_from, taking
 
 CONVERGES = "converges"  # what --until says to go on until the direction does
 KEPT_POINTS = 200  # states that gradient descent keeps unless told otherwise
@@ -38,7 +38,7 @@ OUTPUT_OPTIONS = (
 
 
 @main.command("simulate")
-@taking(PROBLEM_OPTIONS)
+@of_a_problem
 @click.option("--until", metavar="TIME", help=f"The last time; '{CONVERGES}' goes on until a classifier's direction does.")
 @click.option(
     "--log10-times", metavar="LIST", help="Instead of --until, for classifiers: keep t = 10^these, as in 2,100,1e5."
@@ -65,7 +65,7 @@ def simulate_command(
     max_seconds: float | None,
     **shared: Any,
 ) -> None:
-    """Follow gradient flow up to a time."""
+    """Follow gradient flow on DATA (a named data set, or a file: .csv, .tsv, .npz, .parquet, ...) up to a time."""
     horizon = horizon_of(until, log10_times, points)
 
     def run(problem: Problem, progress: Report) -> Trajectory:
@@ -100,7 +100,7 @@ def _number(option: str, text: str) -> float:
 
 
 @main.command("descend")
-@taking(PROBLEM_OPTIONS)
+@of_a_problem
 @click.option("--learning-rate", type=float, required=True, help="Size of a step.")
 @click.option("--steps", type=int, required=True, help="Number of steps.")
 @click.option("--record-every", type=int, help=f"Keep every so many steps; about {KEPT_POINTS} states by default.")
@@ -108,7 +108,7 @@ def _number(option: str, text: str) -> float:
 def descend_command(
     learning_rate: float, steps: int, record_every: int | None, max_seconds: float | None, **shared: Any
 ) -> None:
-    """Take steps of full-batch gradient descent."""
+    """Take steps of full-batch gradient descent on DATA (a named data set, or a file)."""
     every = max(1, steps // KEPT_POINTS) if record_every is None else record_every
 
     def run(problem: Problem, progress: Report) -> Trajectory:

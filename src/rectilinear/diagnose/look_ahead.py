@@ -36,6 +36,7 @@ RESTS = 0.08  # a loss that falls by less than this share of its whole fall per 
 FALLS = 0.25  # ... and one that falls by more than this falls
 RISE = 1e-3  # of the first loss, by which the loss may rise between two kept times
 HARDLY = 1e-3  # share of itself by which a loss falls that hardly does
+MOST_DIGITS = 7  # in which losses that differ are told apart
 SETTLED = 0.01  # share of the fall that the last tenth of the time may still bring to a run that is over
 
 
@@ -175,10 +176,23 @@ def rests_of(times: Array, loss: Array) -> tuple[tuple[float, float, float], ...
 
 def sentence(seen: LookAhead) -> str:
     """What the simulation shows, in one sentence."""
-    parts = ["the loss hardly falls" if seen.first_drop is None else f"the loss falls around t = {seen.first_drop:.3g}"]
-    parts += [f"rests near {level:.3g} from t = {start:.3g} to {end:.3g}" for start, end, level in seen.rests]
-    parts.append(f"reaches {seen.last_loss:.3g} at t = {seen.run.times[len(seen.loss) - 1]:.3g}, {_ending(seen)}")
+    first, *rests, last = _told_apart([float(seen.loss[0]), *(level for *_, level in seen.rests), seen.last_loss])
+    parts = [
+        f"from {first} the loss "
+        + ("hardly falls" if seen.first_drop is None else f"falls around t = {seen.first_drop:.3g}")
+    ]
+    parts += [
+        f"rests near {level} from t = {start:.3g} to {end:.3g}"
+        for level, (start, end, _) in zip(rests, seen.rests, strict=True)
+    ]
+    parts.append(f"reaches {last} at t = {seen.run.times[len(seen.loss) - 1]:.3g}, {_ending(seen)}")
     return ", ".join(parts)
+
+
+def _told_apart(losses: list[float]) -> list[str]:
+    """Three digits of each, or as many more as it takes to see that they differ."""
+    written = [[f"{loss:.{digits}g}" for loss in losses] for digits in range(3, MOST_DIGITS + 1)]
+    return next((texts for texts in written if len(set(texts)) == len(texts)), written[0])
 
 
 def _ending(seen: LookAhead) -> str:
