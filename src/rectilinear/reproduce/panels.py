@@ -1,4 +1,4 @@
-"""Panels that several claims draw: outputs over the plane of two inputs."""
+"""Panels that several claims draw: outputs over the plane of two inputs, what several starts give."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..arrays import Array
 from ..dataset import Dataset
 from ..network import Network, Weights
 from ..plots import style
@@ -31,3 +32,11 @@ def draw_output(ax: Axes, network: Network, weights: Weights, data: Dataset | No
     ax.set(xlabel="$x_1$", ylabel="$x_2$", xticks=(-1, 0, 1), yticks=(-1, 0, 1))
     bar = ax.figure.colorbar(image, ax=ax, shrink=0.85)
     bar.ax.tick_params(labelsize=style.TICK_SIZE)
+
+
+def draw_starts(ax: Axes, settings: Array, found: Array) -> None:
+    """A dot for every start (settings, starts), and a line through the medians of each setting."""
+    dots = ax.plot(settings, found, color=style.colour(0), linestyle="", marker="o", markersize=4)
+    dots[0].set_label("one start")
+    medians = np.median(settings, axis=1), np.median(found, axis=1)
+    ax.plot(*medians, color=style.colour(0), linewidth=1.2, label="median")

@@ -69,8 +69,10 @@ CAPTION = (
 @style.paper
 def _draw(first: Array) -> Figure:
     figure, (ax,) = style.panels(4.8, 3.0)
-    ax.plot(LOG_TIMES, first.T, color=style.colour(0), linewidth=1.0, marker="o", markersize=3)
+    curves = ax.plot(LOG_TIMES, first.T, color=style.colour(0), linewidth=1.0, marker="o", markersize=3)
+    curves[0].set_label("one data set")
     ax.set(xscale="log", yscale="log", xlabel="log₁₀(time / τ)", ylabel="|W/|W| − limit|")
+    ax.legend()
     return figure
 
 

@@ -144,6 +144,8 @@ def _draw_gradients(helped: Array, balances: Array) -> Figure:
     ax.plot(helped, balances, color=style.colour(0), linestyle="", marker="o", markersize=4, label="one data set")
     ax.axvline(1.0, color="black", linestyle=":", linewidth=1.2, label="overlap 1")
     ax.set(xscale="log", yscale="log", xlabel="overlap of gradients", ylabel="largest / smallest coefficient")
+    ax.xaxis.set_minor_formatter("")
+    ax.set_xticks((0.3, 1.0, 3.0), ("0.3", "1", "3"))
     style.legend_beside(ax)
     return figure
 

@@ -191,9 +191,10 @@ SEEDS_CAPTION = (
 def draw_seeds(errors: Array, formula: Array) -> Figure:
     figure, (against, spread) = style.panels(7.2, 2.9, columns=2)
     reach = 108.0 * max(errors.max(), formula.max())
-    against.plot([0.0, reach], [0.0, reach], color="0.7", linewidth=1.0)
-    against.scatter(100.0 * formula, 100.0 * errors, s=18, color=style.colour(0), linewidths=0)
+    against.plot([0.0, reach], [0.0, reach], color="0.7", linewidth=1.0, label="equal")
+    against.scatter(100.0 * formula, 100.0 * errors, s=18, color=style.colour(0), linewidths=0, label="one seed")
     against.set(xlabel="imbalance formula (%)", ylabel="measured error (%)", xlim=(0.0, reach), ylim=(0.0, reach))
+    against.legend(loc="upper left")
     spread.hist(100.0 * errors, bins=list(np.arange(0.0, reach + 0.5, 0.5)), color=style.colour(0), edgecolor="white")
     grid, width = np.linspace(0.0, reach, 200), 50.0 * np.sqrt(3.0 / WIDTH)  # both in percent
     density = np.sqrt(2.0 / np.pi) / width * np.exp(-((grid / width) ** 2) / 2.0)

@@ -17,6 +17,7 @@ from ...theorems import predict
 from ...theorems.symmetric_data import linear_twin
 from ...trajectory import Trajectory
 from ..claim import Claim, Evidence, Measurement, Picture, Verdict, at_most, between, noted
+from ..panels import draw_starts
 from ..papers import ZHANG
 from .equivalence import FLOW, STEPS, aligned, flows_apart, mixed_labels, steps_apart, uneven_data, weights_apart
 
@@ -97,12 +98,12 @@ LARGE_CAPTION = (
 
 @style.paper
 def _draw_scales(scales: Array, apart: Array) -> Figure:
-    figure, (ax,) = style.panels(4.6, 3.0)
-    ax.plot(scales, 100.0 * apart, color=style.colour(0), linestyle="", marker="o", markersize=4)
-    ax.plot(scales, 100.0 * np.median(apart, axis=1), color=style.colour(0), linewidth=1.2)
+    figure, (ax,) = style.panels(5.6, 3.0)
+    draw_starts(ax, np.broadcast_to(scales[:, None], apart.shape), 100.0 * apart)
     ax.set(xscale="log", yscale="log", xlabel="norm of the starting weights", ylabel="distance of the loss curves (%)")
     ax.set_ylim(0.05, 20.0)
     ax.set_yticks((0.1, 1.0, 10.0), ("0.1", "1", "10"))
+    style.legend_beside(ax)
     return figure
 
 

@@ -98,7 +98,8 @@ def _draw(shown: dict[str, tuple[Trajectory, Prediction]]) -> Figure:
     figure, (ax,) = style.panels(5.8, 3.0)
     for k, (name, (run, predicted)) in enumerate(shown.items()):
         ax.plot(run.times, run.loss, color=style.colour(k), label=name)
-        ax.plot(predicted.times, predicted.loss, **style.PREDICTION)
+        dashes = ax.plot(predicted.times, predicted.loss, **style.PREDICTION)
+    dashes[0].set_label("theory")
     ax.set(xlabel=style.TIME, ylabel="loss", ylim=(0.0, None))
     style.legend_beside(ax)
     return figure

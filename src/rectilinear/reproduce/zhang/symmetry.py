@@ -17,7 +17,7 @@ from ...problem import Problem
 from ...theorems.symmetric_data import linear_twin
 from ...trajectory import Trajectory
 from ..claim import Claim, Evidence, Measurement, Picture, Verdict, at_least, at_most, noted
-from ..panels import draw_output
+from ..panels import draw_output, draw_starts
 from ..papers import ZHANG
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ AUGMENTATION_CAPTION = (
 def _draw_augmentation(plain: Trajectory, augmented: Trajectory) -> Figure:
     figure, (ax,) = style.panels(5.2, 2.9)
     for k, (name, run) in enumerate((("as they are", plain), ("augmented", augmented))):
-        ax.plot(run.times[1:], run.loss[1:], color=style.colour(k), label=name)
+        ax.plot(run.times, run.loss, color=style.colour(k), label=name)
     floor = measures.linear_fit_loss(augmented.problem.data)
     ax.axhline(floor, color="black", linestyle=":", linewidth=1.2, label="linear regression")
     ax.set(xlabel=style.TIME, ylabel="loss", yscale="log")
@@ -122,7 +122,7 @@ def check_real(full: bool) -> Evidence:
             network = Network(chosen.inputs, (50,))
             problem = Problem(chosen, network, network.init(1e-3, seed=0))
             steps = 3000 if full else 500
-            run, twin = descend(problem, 0.04, steps, 20), descend(linear_twin(problem), 0.02, steps, 20)
+            run, twin = descend(problem, 0.04, steps, 5), descend(linear_twin(problem), 0.02, steps, 5)
             apart = float(np.abs(run.loss - twin.loss).max() / run.loss[0])
             shown[name] += [run, twin]
             if chosen is data:
@@ -151,16 +151,17 @@ REAL_CAPTION = (
 
 @style.paper
 def _draw_real(shown: dict[str, list[Trajectory]]) -> Figure:
-    figure, axes = style.panels(9.6, 2.8, columns=3)
+    figure, axes = style.panels(10.8, 2.8, columns=3)
     for ax, (name, (plain, plain_twin, symmetric, symmetric_twin)) in zip(axes, shown.items(), strict=True):
         for k, (label, run, twin) in enumerate(
             (("as they are", plain, plain_twin), ("mirrored", symmetric, symmetric_twin))
         ):
             ax.plot(twin.times, run.loss, color=style.colour(k), label=label)
-            ax.plot(twin.times, twin.loss, **style.PREDICTION)
+            dashes = ax.plot(twin.times, twin.loss, **style.PREDICTION)
         ax.set(xlabel="(α + 1)/2 · time / τ", title=name.replace("_", " "), ylim=(0.0, None))
     axes[0].set_ylabel("loss")
-    axes[0].legend()
+    dashes[0].set_label("linear twin")
+    style.legend_beside(axes[2])
     return figure
 
 
@@ -210,11 +211,8 @@ RELAXED_CAPTION = (
 
 @style.paper
 def _draw_relaxed(distances: Array, gains: Array) -> Figure:
-    figure, (ax,) = style.panels(4.6, 2.9)
-    dots = ax.plot(distances, 100.0 * gains, color=style.colour(0), linestyle="", marker="o", markersize=4)
-    dots[0].set_label("one start")
-    medians = np.median(distances, axis=1), 100.0 * np.median(gains, axis=1)
-    ax.plot(*medians, color=style.colour(0), linewidth=1.2, label="median")
+    figure, (ax,) = style.panels(5.6, 2.9)
+    draw_starts(ax, distances, 100.0 * gains)
     ax.set(xlabel="distance of the data from symmetry", ylabel="below linear regression (%)", ylim=(0.0, None))
     style.legend_beside(ax)
     return figure
