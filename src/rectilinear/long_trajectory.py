@@ -72,7 +72,7 @@ class LongTrajectory(Trajectory):
         rows = super()._card()
         if not len(self):
             return rows
-        span = f"{len(self)} from t = 10^{self.log10_times[0]:g} to 10^{self.log10_times[-1]:g}"
+        span = f"{len(self)} from t = {_time(self.log10_times[0])} to {_time(self.log10_times[-1])}"
         rows = [(name, span if name == "times" else text) for name, text in rows]
         fall = f"ln L {self.log_loss[0]:.6g} -> {self.log_loss[-1]:.6g}"
         rows = [(name, fall if name == "loss" else text) for name, text in rows]
@@ -81,3 +81,14 @@ class LongTrajectory(Trajectory):
             change = f"{self.direction_change:.2g} since a quarter of log10 t"
             rows.append(("direction", f"{verdict}: changed by {change}"))
         return rows
+
+
+def _time(log10_t: float) -> str:
+    """10^7 as 10^7, and 10^10000000 as 10^10,000,000.
+
+    >>> _time(0.5), _time(1e7), _time(-np.inf)
+    ('10^0.5', '10^10,000,000', '0')
+    """
+    if np.isneginf(log10_t):
+        return "0"
+    return f"10^{log10_t:,.0f}" if log10_t >= 1e4 else f"10^{log10_t:g}"

@@ -127,13 +127,13 @@ def augmentation_note(problem: Problem, findings: Mapping[str, Finding], budget:
     if findings["separable"].holds is False:
         wrong = float(np.mean(problem.y * linear_part <= 0))
         return (
-            "mirror images (-x, -y) should not be added: two layers would then learn a linear function only, and no linear function "
+            "Mirror images (-x, -y) should not be added: two layers would then learn a linear function only, and no linear function "
             f"separates these classes (least squares gets {100 * wrong:.3g} % wrong; Zhang et al. on Lyu et al.)."
         )
     lost = 1.0 - budget.fractions[0] - budget.fractions[2]
     if findings["separable"].holds is None and lost > NOTICEABLE:
         return (
-            "mirror images (-x, -y) should not be added: two layers would then learn a linear function only, and lose the "
+            "Mirror images (-x, -y) should not be added: two layers would then learn a linear function only, and lose the "
             f"{100 * lost:.3g} % of <y^2> that they could fit beyond it (Zhang et al. on Lyu et al.)."
         )
     return None
