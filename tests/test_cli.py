@@ -377,7 +377,7 @@ def test_progress_is_told_in_lines_where_output_is_piped(monkeypatch, capsys):
     first, second = capsys.readouterr().err.splitlines()
     assert first.endswith("no estimate yet: t = 0")
     assert second.startswith("50 % after ")
-    assert second.endswith(" s left: t = 6")
+    assert second.endswith(" s more at this pace: t = 6")
 
 
 def test_python_shows_progress_where_asked_to(monkeypatch, capsys):

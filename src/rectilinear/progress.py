@@ -46,7 +46,7 @@ class ProgressBar:
             return
         self._spoke = now
         left = (now - self._began) * (1.0 - fraction) / fraction if fraction > 0 else float("inf")
-        remaining = f"about {left:.0f} s left" if left < 1e6 else "no estimate yet"
+        remaining = f"{left:.0f} s more at this pace" if left < 1e6 else "no estimate yet"
         sys.stderr.write(f"{100 * fraction:.0f} % after {now - self._began:.0f} s, {remaining}: {note}\n")
         sys.stderr.flush()
 
