@@ -92,6 +92,16 @@ def test_a_shipped_student_teacher_problem_finishes_and_descent_comes_to_agree()
     assert distances[1] < 0.6 * distances[0] < 1e-3  # descent is of first order
 
 
+@pytest.mark.parametrize("rtol", [1e-6, 1e-10])
+def test_losses_of_any_size_are_followed_from_the_start(rtol):
+    """The first steps are a minute share of the time asked for."""
+    problem, times = ordinary(samples=8, inputs=3, width=6, loss="exponential", scale=18.0), np.array([0.0, 0.01, 1.0])
+    run, exact = rl.simulate(problem, times, method="follow", rtol=rtol), rl.simulate(problem, times, method="kinks")
+    assert exact.loss[0] > 1e15
+    assert run.status is rl.Status.FINISHED
+    assert apart(run, exact) < WITHIN * max(rtol, 1e-9)
+
+
 @pytest.mark.parametrize("loss", ["square", "logistic"])
 def test_errors_fall_with_the_tolerance(loss):
     problem, times = ordinary(seed=3, samples=60, inputs=5, width=12, loss=loss), np.linspace(0.0, 10.0, 11)
@@ -204,6 +214,18 @@ def test_a_neuron_without_kinks_follows_the_closed_form():
         np.testing.assert_allclose(got_w @ along + got_a, grown, rtol=1e-12)
         np.testing.assert_allclose(got_w @ along - got_a, (w[0] @ along - a[0]) * np.exp(-0.5 * tau), rtol=1e-12)
         np.testing.assert_allclose(got_w - (got_w @ along) * along, w[0] - (w[0] @ along) * along, atol=1e-13)
+
+
+@pytest.mark.parametrize("order", [1, 3, 8])
+@pytest.mark.parametrize("degree", [3, 6])
+def test_moments_of_short_series_are_exact(order, degree):
+    """A neuron that hardly moves needs few terms; the polynomials it is multiplied with keep their degree."""
+    w, a, moments = np.ones((order + 1, 2)), np.ones(order + 1), np.zeros((degree + 1, 2))
+    w[2:], a[1:] = 0.0, 0.0  # w = 1 + tau, a = 1
+    neuron_path.add_moments(w, a, order, 0.0, 1.0, gauss_rules(), np.zeros(2), moments)
+    expected = np.zeros(degree + 1)
+    expected[:2] = 1.5, 1 / 6  # 1 + tau = 3/2 + P_1 / 2, and P_1 has the square 1/3
+    np.testing.assert_allclose(moments, expected[:, None] * np.ones(2), atol=1e-14)
 
 
 @given(st.integers(0, 1000), st.sampled_from([0.0, 0.3]), st.booleans())

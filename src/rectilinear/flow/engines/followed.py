@@ -128,7 +128,7 @@ class FollowedNeurons:
         if step is None:
             self.counts["rejected"] += 1
             self.h = 0.5 * h
-            if self.h < SHORTEST * max(self.t, self.times[-1]):
+            if self.h <= SHORTEST * self.t:  # at the start any step is long enough, as losses may be of any size
                 raise FlowError(f"no step could be made at t = {self.t:g}; loosen rtol, or use method='kinks'.")
             return False
         waking = self.sleeping.first_waking(

@@ -155,7 +155,7 @@ def add_moments(
 ) -> None:  # fmt: skip
     """Add int a w P_k over a piece (tau, tau + u) to `moments` (s + 1, inputs). `quadrature` (2, m, m): Gauss nodes and weights."""
     degree, inputs = moments.shape[0] - 1, w.shape[1]
-    points = min((order + 4) // 2, quadrature.shape[1] - 1)
+    points = min((max(order, degree) + 4) // 2, quadrature.shape[1] - 1)  # short series meet polynomials of that degree too
     for b in range(points):
         v = u * quadrature[0, points, b]
         state_at(w, order, v, point)
