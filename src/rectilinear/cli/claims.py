@@ -10,22 +10,16 @@ import click
 
 from ..jsonable import json_text
 from .group import main
+from .problems import taking
+from .side_by_side import side_by_side_options
 
 if TYPE_CHECKING:
     from ..reproduce import Claim
 
 
 @main.command("reproduce")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@taking(side_by_side_options("claims", "out"))
 @click.option("--full", is_flag=True, help="Use the papers' sizes and many seeds: up to half an hour.")
-@click.option(
-    "--out", type=click.Path(path_type=Path), default=Path("out"), help="Folder for the page, figures and numbers."
-)
-@click.option("--jobs", type=click.IntRange(min=1), help="Claims measured at a time; as many as there are cores by default.")
-@click.option("--engine", metavar="ADDRESS", help="Measure on the Dask cluster whose scheduler is there, instead.")
-@click.option("--list", "only_list", is_flag=True, help="List the claims with their recorded verdicts, and measure none.")
-@click.option("--json", "as_json", is_flag=True, help="Print the ledger as JSON instead of a line for each claim.")
-@click.option("--quiet", is_flag=True, help="Print nothing.")
 def reproduce_command(
     names: tuple[str, ...],
     full: bool,

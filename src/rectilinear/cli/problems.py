@@ -20,6 +20,7 @@ from ..starts import STARTS
 from ..tables import KINDS, kind_of
 
 Command = Callable[..., None]
+Option = Callable[[Command], Command]
 
 PROBLEM_OPTIONS = (
     click.argument("source", metavar="DATA", required=False),
@@ -44,7 +45,7 @@ PROBLEM_OPTIONS = (
 )
 
 
-def taking(options: tuple[Callable[[Command], Command], ...]) -> Callable[[Command], Command]:
+def taking(options: tuple[Option, ...]) -> Option:
     """Add shared options to a command."""
 
     def decorate(command: Command) -> Command:

@@ -8,18 +8,12 @@ import click
 
 from ..jsonable import json_text
 from .group import main
+from .problems import taking
+from .side_by_side import side_by_side_options
 
 
 @main.command("study")
-@click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option(
-    "--out", type=click.Path(path_type=Path), default=Path("out/studies"), help="Folder for the page, figures and numbers."
-)
-@click.option("--jobs", type=click.IntRange(min=1), help="Studies made at a time; as many as there are cores by default.")
-@click.option("--engine", metavar="ADDRESS", help="Make them on the Dask cluster whose scheduler is there, instead.")
-@click.option("--list", "only_list", is_flag=True, help="List the studies and run none.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of the findings.")
-@click.option("--quiet", is_flag=True, help="Print nothing.")
+@taking(side_by_side_options("studies", "out/studies"))
 def study_command(
     names: tuple[str, ...],
     out: Path,
