@@ -30,7 +30,7 @@ CLOCK = """
     window.waits = { run: [], theory: [] };
     const asked = {};
     let last = 0;
-    addEventListener("pointermove", () => { last = performance.now(); }, true);
+    addEventListener("pointermove", ({ buttons }) => { if (buttons) last = performance.now(); }, true);
     window.WebSocket = class extends WebSocket {
         constructor(...address) {
             super(...address);
@@ -43,7 +43,8 @@ CLOCK = """
         }
         send(text) {
             const message = JSON.parse(text);
-            if (message.kind === "run" && !message.final) asked[message.id] = { move: last, sent: performance.now() };
+            // before the drag, typing a width asks for a preview too
+            if (last && message.kind === "run" && !message.final) asked[message.id] = { move: last, sent: performance.now() };
             super.send(text);
         }
     };

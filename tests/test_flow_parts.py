@@ -17,7 +17,15 @@ from rectilinear.flow.collocation import (
     integral_weights,
     value_at,
 )
-from rectilinear.flow.engines.early_phase_kernels import ConstantPull, EarlyNeurons, advance_free, move, next_kink
+from rectilinear.flow.engines.early_phase_kernels import (
+    ConstantPull,
+    EarlyNeurons,
+    advance_free,
+    advance_held,
+    move,
+    next_kink,
+    sign_change,
+)
 from rectilinear.flow.engines.light_neuron_kernels import DONE, FreeNeurons, KnownPulls, collocate_neuron, follow_free
 from rectilinear.flow.kinks.crossings import all_crossings, crossings
 from rectilinear.flow.kinks.geometry import Kinks
@@ -321,6 +329,40 @@ def test_early_neurons_go_from_kink_to_kink_as_small_steps_do():
     for h in np.flatnonzero(where >= 0):
         assert abs(kinks.normals[where[h]] @ thetas[h, :-1]) < 1e-12
     assert (energies[through] > 0.0).all()  # the integral of |velocity|^2
+    # with room for few events at a time it goes on where it was
+    again = EarlyNeurons(theta.copy(), patterns_of(kinks, theta), np.zeros(30), np.zeros(30), np.full(30, -1, dtype=np.intp))
+    parts = []
+    while not parts or len(parts[-1]) == 2:
+        room = np.empty((2, 5))
+        parts.append(room[: advance_free(again, kinks.arrays, drive, 0.8, room)])
+    np.testing.assert_array_equal(np.concatenate(parts), events[:count])
+    np.testing.assert_array_equal(again.theta, thetas)
+    np.testing.assert_array_equal(again.energies, energies)
+
+
+def test_held_early_neurons_move_unless_something_happens_to_them():
+    kinks, rng = made_kinks(samples=6, inputs=2, alpha=0.5, seed=3)
+    theta, signs = rng.standard_normal((40, 3)), np.zeros((40, len(kinks)), dtype=np.int8)
+    signs[:, 1:] = patterns_of(kinks, theta)[:, 1:]
+    free, held, drives = np.arange(0, 40, 2), np.arange(1, 40, 2), rng.standard_normal((20, 2))
+    matters = np.ones(len(kinks), dtype=bool)
+    moved = EarlyNeurons(theta.copy(), signs.copy(), np.zeros(40), np.zeros(40), np.full(40, -1, dtype=np.intp))
+    advance_held(moved, held, drives, kinks.arrays, matters, 0.4)
+    np.testing.assert_array_equal(moved.theta[free], theta[free])
+    stayed = 0
+    for h, g in zip(held, drives, strict=True):
+        expected, turns = theta[h].copy(), sign_change(theta[h], g)
+        if turns < np.inf:
+            move(expected, g, turns)
+            assert abs(expected[-1]) < 1e-14
+            expected = theta[h].copy()
+        happens = min(turns, next_kink(theta[h], g, signs[h], kinks.normals, matters)[0])
+        stayed += happens < 0.4
+        if happens >= 0.4:
+            move(expected, g, 0.4)
+        np.testing.assert_array_equal(moved.theta[h], expected)
+        assert moved.used[h] == (0.4 if happens >= 0.4 else 0.0)
+    assert 3 < stayed < 17
 
 
 def test_one_neuron_is_what_some_neurons_are():

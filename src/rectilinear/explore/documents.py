@@ -31,7 +31,7 @@ DECADES = 3.5  # of ordinary time that the page shows
 FIRST_LOG10 = 0.1  # log10 t at which far runs begin
 DIRECTIONS = 360  # in which the output of deeper networks is told; a bias-free network is linear along each ray
 MOST_EVENTS = 2_000
-PREVIEW: dict[str, Any] = {"rtol": 1e-4, "max_seconds": 1.0}  # while something is being dragged: errors far below a pixel
+PREVIEW: dict[str, Any] = {"rtol": 1e-4, "max_seconds": 0.5}  # while something is being dragged: errors far below a pixel
 FINAL: dict[str, Any] = {"rtol": 1e-9, "max_seconds": 10.0}
 LONGEST = 10.0  # seconds of any run
 

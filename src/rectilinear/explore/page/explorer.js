@@ -8,7 +8,7 @@ import { createPlane } from "./plane.js";
 import { fromAddress, heldAt, readRun, toAddress } from "./state.js";
 import { createTour } from "./tour.js";
 
-const PATIENCE = 1100; // milliseconds after which a drag no longer waits for the run before: its budget and a little
+const PATIENCE = 600; // milliseconds after which a drag no longer waits for the run before: its budget and a little
 const RESTING = 400; // milliseconds after the last change when the run is made exact
 const PLAYING = 7000; // milliseconds from the first frame to the last
 
@@ -291,7 +291,8 @@ function render({ model, el }) {
     const cost = run.seconds < 0.9995 ? `${Math.max(1, Math.round(1000 * run.seconds))} ms` : `${number(run.seconds, 3)} s`;
     const exact = `exact to ${number(run.rtol, 1)}, ${cost}`;
     facts.classList.toggle("short", !run.complete);
-    facts.textContent = run.complete ? exact : `${exact}; ended at ${time(run.clock[run.clock.length - 1], run.state.far)} within its budget: what there is is shown`;
+    const cut = `ended at ${time(run.clock[run.clock.length - 1], run.state.far)} within its budget: ${run.final ? "what there is is shown" : "the rest comes when you let go"}`;
+    facts.textContent = run.complete ? exact : `${exact}; ${cut}`;
     facts.title = run.audit ?? "";
   }
 

@@ -22,7 +22,16 @@ from ..deadline import chunks, look_at_clock
 from ..kinks.decisions import Decisions
 from ..state import Start, flatten, layers_of, row_lengths
 from ..tolerances import NO_JUMP, TINY
-from .early_phase_kernels import MOST_EVENTS, ConstantPull, EarlyNeurons, advance_free, move, next_kink
+from .early_phase_kernels import (
+    MOST_EVENTS,
+    ConstantPull,
+    EarlyNeurons,
+    advance_free,
+    advance_held,
+    move,
+    next_kink,
+    sign_change,
+)
 from .engine import Engine
 
 NEGLIGIBLE = 0.1  # outputs may reach this share of rtol, relative to the labels
@@ -57,8 +66,10 @@ class EarlyPhase:
         self.step_size = GROWTH / max(float(strongest), TINY)
         self.first_loss = float(np.mean(problem.loss.value(problem.y, zero)))
         self.looks = self.halvings = 0
+        self._drives: dict[bytes, Array] = {}
+        self.outputs = self._outputs(start.theta)
         work = len(start.theta) * float(self.matters.sum()) ** 2 * kinks.x.shape[1]
-        self.over = work > MOST_WORK or not self._negligible(start.theta)
+        self.over = work > MOST_WORK or self.outputs > self.limit
 
     @staticmethod
     def applies(problem: Problem) -> bool:
@@ -68,10 +79,6 @@ class EarlyPhase:
     @property
     def t(self) -> float:
         return self.end.t
-
-    def _negligible(self, theta: Array) -> bool:
-        """Whether the outputs are below the limit on all samples."""
-        return self._outputs(theta) <= self.limit
 
     def _outputs(self, theta: Array) -> float:
         """The bound |f(x)| <= |x| sum_h |a_h| |w_h| for the longest sample."""
@@ -85,12 +92,14 @@ class EarlyPhase:
         self.looks += 1
         length = min(self.step_size, t_end - self.t)
         with self.decisions.trial() as keep:
-            self._next = self._moved(length)
-            if self._negligible(self._next.theta):
+            self._next = self._moved(self.end, self.t + length)
+            outputs = self._outputs(self._next.theta)
+            if outputs <= self.limit:
                 keep()
-                if self._outputs(self._next.theta) < np.exp(GROWTH) * self._outputs(self.end.theta):
+                if outputs < np.exp(GROWTH) * self.outputs:
                     self.step_size *= 2
                     self.halvings -= 1
+                self.outputs = outputs
                 return True
         self.step_size = length / 2
         self.halvings += 1
@@ -104,21 +113,15 @@ class EarlyPhase:
         return self._next.t
 
     def states(self, times: Array) -> tuple[Array, Array]:
-        if self.matters.any():
-            theta, energies = (np.array(part) for part in zip(*(self._state(float(t)) for t in times), strict=True))
-        else:
+        if not self.matters.any():
             theta, energies = self._moved_together(times - self.t)
+            return flatten(layers_of(theta)), energies
+        at, theta, energies = self.end, np.empty((len(times), *self.end.theta.shape)), np.empty(len(times))
+        with self.decisions.trial():
+            for k, t in enumerate(times.tolist()):
+                at = at if t == at.t else self._next if t == self._next.t else self._moved(at, t)
+                theta[k], energies[k] = at.theta, at.energy
         return flatten(layers_of(theta)), energies
-
-    def _state(self, t: float) -> tuple[Array, float]:
-        if t == self.t:
-            at = self.end
-        elif t == self._next.t:
-            at = self._next
-        else:
-            with self.decisions.trial():
-                at = self._moved(t - self.t)
-        return at.theta, at.energy
 
     def commit(self) -> tuple[float, float]:
         self.over = self._next is self.end
@@ -132,14 +135,14 @@ class EarlyPhase:
         speed = np.sum((theta[:, -1:] * drives) ** 2) + np.sum(np.sum(drives * theta[:, :-1], axis=1) ** 2)
         return float(np.sqrt(speed)), self.first_loss - self.end.energy
 
-    def _moved(self, length: float) -> Start:
-        """All neurons, `length` later."""
+    def _moved(self, at: Start, t: float) -> Start:
+        """All neurons, that were so, at a later time."""
         if not self.matters.any():
-            theta, energies = self._moved_together(np.array([length]))
-            return Start(self.t + length, theta[0], self.end.signs, float(energies[0]))
-        theta, signs = self.end.theta.copy(), self.end.signs.copy()
-        each = self._move_each(theta, signs, length)
-        return Start(self.t + length, theta, signs, self.end.energy + each)
+            theta, energies = self._moved_together(np.array([t - self.t]))
+            return Start(t, theta[0], at.signs, float(energies[0]))
+        after = Start(t, at.theta.copy(), at.signs.copy(), at.energy)
+        after.energy += self._move_each(after.theta, after.signs, at.t, t - at.t)
+        return after
 
     def _moved_together(self, lengths: Array) -> tuple[Array, Array]:
         """Neurons (t, neurons, inputs + 1) and energies (t,), if no kink matters: every neuron has the drive of the linear network."""
@@ -155,41 +158,50 @@ class EarlyPhase:
         gained = np.sum(theta[:, :, -1] * (along + up + down), axis=1) - a @ along
         return theta, self.end.energy + size * gained
 
-    def _move_each(self, theta: Array, signs: Signs, length: float) -> float:
-        """Every neuron from kink to kink; crossings are logged, other decisions taken one by one."""
+    def _move_each(self, theta: Array, signs: Signs, begin: float, length: float) -> float:
+        """Every neuron from kink to kink; crossings are logged, other decisions taken one by one. What all add to the energy."""
         kinks, drive = self.kinks, ConstantPull(self.pull, self.jumps, self.matters)
-        used, energies = np.zeros(len(theta)), np.zeros(len(theta))
-        where = np.full(len(theta), -1, dtype=np.intp)
-        all_free, crossed = np.flatnonzero((signs != 0).all(axis=1)), int(self.matters.sum())
-        for part in chunks(len(all_free), len(all_free) * (1.0 + crossed) * kinks.x.size):
-            free = all_free[part]
-            room, count = max(64, 4 * crossed * len(free)), -1
-            while count < 0:  # once, unless neurons cross a kink many times
-                thetas, patterns, waits, gains, lines = theta[free], signs[free], used[free], energies[free], where[free]
-                events = np.empty((room, 5))
-                moved = EarlyNeurons(thetas, patterns, waits, gains, lines)
-                count = advance_free(moved, kinks.arrays, drive, length, events)
-                room *= 2
-            theta[free], signs[free], used[free], energies[free], where[free] = thetas, patterns, waits, gains, lines
-            for n, at, line, below, above in events[:count]:
-                self.decisions.note(self.t + at, free[int(n)], int(line), Kind.CROSS, below, above)
-        for h in np.flatnonzero(used < length):
+        all_used, all_energies = np.zeros(len(theta)), np.zeros(len(theta))
+        all_where = np.full(len(theta), -1, dtype=np.intp)
+        crossed = int(self.matters.sum())
+        for part in chunks(len(theta), len(theta) * (1.0 + crossed) * kinks.x.size):
+            neurons = EarlyNeurons(theta[part], signs[part], all_used[part], all_energies[part], all_where[part])
+            held = np.flatnonzero((neurons.signs == 0).any(axis=1))
+            if held.size:
+                drives = np.array([self._drive(signs) for signs in neurons.signs[held]])
+                advance_held(neurons, held, drives, kinks.arrays, self.matters, length)
+            events = np.empty((max(64, 4 * crossed * len(neurons.theta)), 5))
+            count = len(events)
+            while count == len(events):  # once, unless neurons cross a kink many times
+                count = advance_free(neurons, kinks.arrays, drive, length, events)
+                for n, at, line, below, above in events[:count].tolist():
+                    self.decisions.note(begin + at, part.start + int(n), int(line), Kind.CROSS, below, above)
+        for h in np.flatnonzero(all_used < length).tolist():
             look_at_clock()
-            energies[h] += self._move_one(int(h), theta, signs, used[h], length, int(where[h]))
-        return float(energies.sum())
+            all_energies[h] += self._move_one(h, theta, signs, begin, float(all_used[h]), length, int(all_where[h]))
+        return float(all_energies.sum())
 
-    def _move_one(self, h: int, theta: Array, signs: Signs, used: float, length: float, line: int) -> float:
-        """One neuron with holds, from `used` to `length`; what it adds to the energy."""
+    def _drive(self, signs: Signs) -> Array:
+        """g of a neuron of this pattern."""
+        key = signs.tobytes()
+        if key not in self._drives:
+            self._drives[key] = self.pull @ self.kinks.seen(signs)
+        return self._drives[key]
+
+    def _move_one(
+        self, h: int, theta: Array, signs: Signs, begin: float, used: float, length: float, line: int
+    ) -> float:
+        """One neuron with holds, from `used` to `length` after `begin`; what it adds to the energy."""
         kinks, decisions, energy, step = self.kinks, self.decisions, 0.0, np.inf
         for _ in range(MOST_EVENTS):
             if line >= 0:
-                pattern, arrived, now = signs[h].copy(), np.array([line]), self.t + used
+                pattern, arrived, now = signs[h].copy(), np.array([line]), begin + used
                 signs[h], theta[h] = decisions.settle(h, theta[h], signs[h], arrived, self.pull, now)
                 if step == 0.0 and (signs[h] == pattern).all():  # sent back, and yet pushed over it: zero up to rounding
                     signs[h] = decisions.graze(h, theta[h], pattern, line, self.pull, now)
-            g = self.pull @ kinks.seen(signs[h])
+            g = self._drive(signs[h])
             wait, line = next_kink(theta[h], g, signs[h], kinks.normals, self.matters)
-            turns = self._sign_change(theta[h], g) if (signs[h] == 0).any() else np.inf
+            turns = sign_change(theta[h], g) if (signs[h] == 0).any() else np.inf
             left = length - used
             step = min(wait, turns, left)
             before = theta[h, -1] * (g @ theta[h, :-1])
@@ -199,19 +211,9 @@ class EarlyPhase:
             if step == left:
                 break
             if turns < wait:
-                signs[h], theta[h] = decisions.turn(h, theta[h], signs[h], self.pull, self.t + used)
+                signs[h], theta[h] = decisions.turn(h, theta[h], signs[h], self.pull, begin + used)
                 line = -1
         return energy
-
-    @staticmethod
-    def _sign_change(neuron: Array, g: Array) -> float:
-        """When a neuron's outgoing weight passes through zero."""
-        size = float(np.linalg.norm(g))
-        if size == 0.0:
-            return np.inf
-        along = float(g @ neuron[:-1]) / size
-        p, m = along + neuron[-1], along - neuron[-1]
-        return float(np.log(m / p) / (2 * size)) if p != 0.0 and m / p > 1.0 else np.inf
 
     def successor(self) -> Engine | None:
         return self.then(self.end) if self.over else None

@@ -114,19 +114,55 @@ def next_kink(theta: Array, g: Array, signs: Signs, normals: Array, matters: Mas
 
 
 @numba.njit(cache=True, nogil=True)
-def advance_free(free: EarlyNeurons, kinks: KinkArrays, drive: ConstantPull, time: float, events: Array) -> int:
+def sign_change(theta: Array, g: Array) -> float:
+    """When the outgoing weight of one neuron under a constant drive passes through zero; inf if it never does."""
+    size = np.sqrt(dot(g, g))
+    if size == 0.0:
+        return np.inf
+    along = dot(g, theta) / size
+    p, m = along + theta[g.shape[0]], along - theta[g.shape[0]]
+    return np.log(m / p) / (2.0 * size) if p != 0.0 and m / p > 1.0 else np.inf
+
+
+@numba.njit(cache=True, nogil=True)
+def advance_held(neurons: EarlyNeurons, held: Indices, drives: Array, kinks: KinkArrays, matters: Mask, time: float) -> None:
+    """Move those of the `held` neurons (m,), with drives (m, inputs), by `time` to which nothing happens until then."""
+    for m in range(held.shape[0]):
+        n, g = held[m], drives[m]
+        theta = neurons.theta[n]
+        happens = min(next_kink(theta, g, neurons.signs[n], kinks.normals, matters)[0], sign_change(theta, g))
+        if happens >= time:
+            before = theta[g.shape[0]] * dot(g, theta)
+            move(theta, g, time)
+            neurons.energies[n] += theta[g.shape[0]] * dot(g, theta) - before
+            neurons.used[n] = time
+
+
+@numba.njit(cache=True, nogil=True)
+def _is_free(signs: Signs) -> bool:
+    for line in range(signs.shape[0]):
+        if signs[line] == 0:
+            return False
+    return True
+
+
+@numba.njit(cache=True, nogil=True)
+def advance_free(neurons: EarlyNeurons, kinks: KinkArrays, drive: ConstantPull, time: float, events: Array) -> int:
     """Move free neurons by `time`; one that meets a kink which pushes from both sides is left there, at `used`, line `where`.
 
-    `events` (rows, 5) gets (neuron, time, line, velocity below, velocity above) of every crossing; returns how many there were,
-    -1 if there was no room.
+    `events` (rows, 5) gets (neuron, time, line, velocity below, velocity above) of every crossing; returns how many there were. Where
+    they fill it, there may be more: another call goes on.
     """
-    thetas, signs, used, where, normals = free.theta, free.signs, free.used, free.where, kinks.normals
+    thetas, signs, used, where, normals = neurons.theta, neurons.signs, neurons.used, neurons.where, kinks.normals
     samples, d = kinks.x.shape
     g = np.empty(d)
     count = 0
     for n in range(thetas.shape[0]):
-        where[n] = -1
+        if used[n] == time or where[n] >= 0 or not _is_free(signs[n]):
+            continue
         for _ in range(MOST_EVENTS):
+            if count == events.shape[0]:
+                return count
             g[:] = 0.0
             for i in range(samples):
                 slope = 1.0 if signs[n, kinks.line[i]] * kinks.lengths[i] > 0.0 else kinks.alpha
@@ -137,7 +173,7 @@ def advance_free(free: EarlyNeurons, kinks: KinkArrays, drive: ConstantPull, tim
             length = min(wait, left)
             before = thetas[n, d] * dot(g, thetas[n])
             move(thetas[n], g, length)
-            free.energies[n] += thetas[n, d] * dot(g, thetas[n]) - before
+            neurons.energies[n] += thetas[n, d] * dot(g, thetas[n]) - before
             if wait >= left or hit < 0:  # not used >= time: adding up may round down
                 used[n] = time
                 break
@@ -148,8 +184,6 @@ def advance_free(free: EarlyNeurons, kinks: KinkArrays, drive: ConstantPull, tim
             if here * there <= 0.0 or touches_another(thetas[n], np.sqrt(dot(thetas[n], thetas[n])), normals, hit):
                 where[n] = hit
                 break
-            if count == events.shape[0]:
-                return -1
             below, above = (here, there) if signs[n, hit] < 0 else (there, here)
             events[count, 0], events[count, 1], events[count, 2] = n, used[n], hit
             events[count, 3], events[count, 4] = below, above
