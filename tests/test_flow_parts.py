@@ -365,16 +365,18 @@ def test_held_early_neurons_move_unless_something_happens_to_them():
     assert 3 < stayed < 17
 
 
-def test_one_neuron_is_what_some_neurons_are():
+def test_paths_of_neurons_are_the_neurons_at_each_moment():
     rng = np.random.default_rng(0)
     net = rl.Network(inputs=2, widths=(7,))
     kinks = Kinks(rl.Problem(rl.datasets.six_points(), net, net.init(scale=1.0, seed=0)))
     theta = rng.standard_normal((7, 3))
     groups = Groups(kinks, theta, np.sign(theta[:, :-1] @ kinks.normals.T).astype(np.int8), decays=False)
     moved = np.stack([groups.carried, groups.carried + rng.standard_normal(groups.carried.shape)])
-    for h in range(7):
-        for k in range(2):
-            np.testing.assert_allclose(groups.one(h, moved)[k], groups.some(np.array([h]), moved[k])[0], atol=1e-14)
+    paths = groups.all_paths(moved)
+    for k in range(2):
+        np.testing.assert_array_equal(paths[k], groups.neurons(moved[k]))
+        np.testing.assert_array_equal(paths[k, [2, 5]], groups.some(np.array([2, 5]), moved[k]))
+    np.testing.assert_allclose(paths[0], theta, atol=1e-14)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 4])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from dataclasses import dataclass
+from math import isfinite
 from typing import Protocol
 
 import numpy as np
@@ -100,8 +102,8 @@ class Record(Kept):
     def keep(self, times: Array) -> None:
         if len(times):
             new = slice(len(self.times), len(self.times) + len(times))
-            states, self.energies[new] = self.engine.states(times)
-            self.energies[new] += self.span.rest_energy(times)
+            states, energies = self.engine.states(times)
+            self.energies[new] = energies + self.span.rest_energy(times)
             self.errors[new] = sum(engine.estimated_error for engine in self.engines)
             self.states[new] = self.span.full_states(states, times)
             self.times += times.tolist()
@@ -132,7 +134,7 @@ def drive(kept: Kept, times: Array, watch: Watch, rules: Rules, clock: str = "t 
 
     `clock` tells the time in words, to those who watch.
     """
-    done = int(times[0] == kept.engine.t)
+    done, asked = int(times[0] == kept.engine.t), times.tolist()
     kept.keep(times[:done])
     ending = None
     try:
@@ -147,7 +149,7 @@ def drive(kept: Kept, times: Array, watch: Watch, rules: Rules, clock: str = "t 
                     ending = Ending(Status.CHATTERING)
                 continue
             last, why = rules.within() or (engine.step_end, None)
-            passed = int(np.searchsorted(times, last, side="right"))
+            passed = bisect_right(asked, last)
             kept.keep(times[done:passed])
             done = passed
             if why is not None:
@@ -155,7 +157,7 @@ def drive(kept: Kept, times: Array, watch: Watch, rules: Rules, clock: str = "t 
                     kept.keep(np.array([last]))
                 return Ending(why)
             speed, objective = engine.commit()
-            met = rules.met(speed, objective) if np.isfinite(objective) else Status.DIVERGED
+            met = rules.met(speed, objective) if isfinite(objective) else Status.DIVERGED
             ending = Ending(met) if met and (ending is None or met is Status.DIVERGED) else ending
             following = engine.successor()
             if following is not None:

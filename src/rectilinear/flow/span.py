@@ -58,6 +58,8 @@ class Span:
     def rest_energy(self, times: Array) -> Array:
         """The integral of |grad L|^2 over the decay of the rest, up to each time."""
         decay = self.given.l2 * self.given.network.trainable_layers[0]
+        if decay == 0.0:
+            return np.zeros(len(times))
         return np.asarray(-0.5 * decay * (self.rest**2).sum() * np.expm1(-2.0 * decay * times))
 
     def full_states(self, states: Array, times: Array) -> Array:

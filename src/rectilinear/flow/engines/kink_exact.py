@@ -20,10 +20,11 @@ from ...events import Events
 from ...problem import Problem
 from ..collocation import STAGES, basis_at
 from ..deadline import look_at_clock
+from ..field.frozen import rounding
 from ..kinks.balance import Balance
 from ..kinks.decisions import Decisions
 from ..kinks.neuron_groups import Groups
-from ..state import Start, flatten, layers_of, row_lengths
+from ..state import Start, flatten, layers_of
 from ..steppers.radau import Nodes, collocation_step
 from ..steppers.step_size import StepControl
 from ..tolerances import HOLD_BAND, PAST_KINK_HEIGHT, ROUNDED_SUM, SAME_TIME, SMALLEST_STEP, TINY
@@ -42,7 +43,9 @@ SHRINKS = 1e-3  # to which share of itself a neuron may shrink in one step
 SMALLER = 1e-2  # to which it may shrink before it is no longer carried with those that were as large
 LANDINGS = 6  # attempts to land on an event; each gains several digits
 FAR = 1.5  # times the step that a polynomial is of: it says nothing beyond
+JUST_BEFORE = 1e-4  # of the step, from where to its end the slope of an event's function is taken
 FEW = 4  # neurons that may meet kinks in one step before the step is shortened rather than cut at the first of them
+BASIS_JUST_BEFORE = basis_at(1.0 - JUST_BEFORE)
 
 
 class KinkEngine:
@@ -56,6 +59,7 @@ class KinkEngine:
         self.decisions, self.kinks = decisions, decisions.kinks
         self.longest_jump = float(np.abs(self.kinks.lengths).max())
         self.reach = float(np.linalg.norm(problem.x, axis=1).mean())
+        self.bends = np.full(len(problem.y), 1.0 / len(problem.y))
         self.balance = Balance(problem)
         self.energy, self.estimated_error = start.energy, 0.0
         self.steps = self.rejected = self.evaluations = self.standing = 0
@@ -80,7 +84,7 @@ class KinkEngine:
         self.frozen = self.field.frozen(groups)
         self.last = None
         self.neuron_sizes = groups.lengths(groups.carried)
-        self.reaches = np.linalg.norm(groups.seen, axis=2)  # (groups, samples)
+        self.reaches = np.sqrt(np.einsum("kid,kid->ki", groups.seen, groups.seen))
 
     # ------------------------------------------------------------------ steps
 
@@ -99,30 +103,29 @@ class KinkEngine:
         solved = self._try(h)
         if not solved or self.step.error > 1.0:
             return self._shorten(h, 0.3 if not solved else CONTROL.growth(self.step.error))
-        if (self.groups.lengths(self.groups.carried + self.step.stages[-1]) < SHRINKS * self.neuron_sizes).any():
+        sizes_after = self.groups.lengths(self.groups.carried + self.step.stages[-1])
+        if (sizes_after < SHRINKS * self.neuron_sizes).any():
             return self._shorten(h, 0.5)
         growth = min(CONTROL.growth(self.step.error), max(1.0, SLOWEST_RATE / max(self.newton_rate, TINY)))
         self.step_size = max(h * growth, self.step_size if h < self.step_size else 0.0)
         return self._meet_kinks(h)
 
     def at_rest(self) -> bool:
-        """Whether nothing moves any more: rounding alone drives every group, or the last step shows it."""
+        """Whether nothing moves any more: rounding may have made all drives, or the last step shows it."""
         if self.resting is None:
-            sizes = np.maximum(row_lengths(self.groups.carried), TINY)
-            shown = self.last is not None and self.clock.shows_rest(self.last, sizes)
-            self.resting = not sizes.size or shown or self._driven_by_rounding(sizes)
+            self.resting = not len(self.groups.carried) or self._rests()
         return self.resting
 
-    def _driven_by_rounding(self, sizes: Array) -> bool:
-        """Whether no drive exceeds the largest that rounding can make, which steps are told too."""
-        groups, pull = self.groups, self.pull
-        products = np.abs(groups.carried[:, -1]) * row_lengths(groups.carried[:, :-1])
-        outputs = np.abs(self.problem.y) + products @ self.reaches[groups.group]
-        bends = 1.0 / len(pull) if self.problem.loss.name == "square" else np.abs(pull)  # bounds of dpull/df
-        noise = ROUNDED_SUM * (self.reaches @ (np.abs(pull) + bends * outputs))
-        self.accuracy = self.field.accuracy(sizes, float(noise.max()), ROUNDED_SUM * float(outputs.max()))
-        drives = row_lengths(pull @ groups.seen)
-        return bool(self.problem.l2 == 0.0 and (drives <= noise).all())
+    def _rests(self) -> bool:
+        """The same with a look at the present state, which also says how accurate steps can be."""
+        groups, problem, pull = self.groups, self.problem, self.pull
+        bends = self.bends if problem.loss.name == "square" else np.abs(pull)  # bounds of dpull/df
+        sizes, noise, output_noise, made_all = rounding(
+            groups.carried, groups.group, groups.seen, self.reaches, problem.y, pull, bends, ROUNDED_SUM
+        )
+        sizes = np.maximum(sizes, TINY)
+        self.accuracy = self.field.accuracy(sizes, noise, output_noise)
+        return (made_all and problem.l2 == 0.0) or (self.last is not None and self.clock.shows_rest(self.last, sizes))
 
     def _first_step(self) -> float:
         """A hundredth of the time the fastest neuron needs to change by its own size."""
@@ -166,9 +169,7 @@ class KinkEngine:
         """Deal with what happens within the step: nothing, one event to cut at, or many light neurons to follow."""
         ahead, step = self.events_ahead, self.step
         times, neurons, lines = ahead.arrivals(step)
-        # a neuron that will not get past its kink before the run ends is not released
-        found = (ahead.first_release(step, self._hold_band(), PAST_KINK_HEIGHT / self.left), ahead.first_waking(step))
-        release = min((leaving for leaving in found if leaving is not None), key=lambda leaving: leaving[0], default=None)
+        release = self._first_to_leave(step)
         if not len(times) and release is None:
             self.standing, self.light_step = 0, max(2.0 * h, self.light_step)
             return True
@@ -183,6 +184,15 @@ class KinkEngine:
             return self._shorten(h, min(0.5, self.light_step / h))
         pending = Pending(neuron=int(neurons[first]), line=int(lines[first]))
         return self._cut(times[first], h, pending) or self._shorten(h, 0.5)
+
+    def _first_to_leave(self, step: Step) -> tuple[float, Pending] | None:
+        """When within the step a hold first ends, be it on a kink or at w = 0."""
+        ahead, found = self.events_ahead, []
+        if len(ahead.holds):  # a neuron that will not get past its kink before the run ends is not released
+            found.append(ahead.first_release(step, self._hold_band(), PAST_KINK_HEIGHT / self.left))
+        if len(ahead.asleep):
+            found.append(ahead.first_waking(step))
+        return min((leaving for leaving in found if leaving is not None), key=lambda leaving: leaving[0], default=None)
 
     def _hold_band(self) -> float:
         return HOLD_BAND * float(np.abs(self.step.pulls[0, self.field.live]).max()) * self.longest_jump
@@ -225,7 +235,7 @@ class KinkEngine:
             row = self.events_ahead.row(pending, self.step)
             if abs(row[-1]) <= tolerance:
                 return True
-            slope = (row[-1] - basis_at(1.0 - 1e-4) @ row) / (1e-4 * length)
+            slope = (row[-1] - BASIS_JUST_BEFORE @ row) / (JUST_BEFORE * length)
             before, after = ((length, row[-1]), after) if row[-1] > 0.0 else (before, (length, row[-1]))
             length -= row[-1] / slope if slope < 0.0 else np.inf
             if not before[0] < length < after[0]:
@@ -282,7 +292,7 @@ class KinkEngine:
             return np.tile(flat, (len(times), 1)), np.full(len(times), self.energy)
         shares = np.array([self.clock.share_at(self.step, t) for t in times.tolist()])
         moved, passed = self.step.at(shares)
-        theta = np.array([groups.neurons(groups.carried + by) for by in moved])
+        theta = groups.all_paths(groups.carried + moved)
         if self.pending is not None and self.pending.followed is not None:
             self._follow_to(shares, self.pending.followed[0], theta)
         return flatten(layers_of(theta)), self.energy + passed
@@ -300,7 +310,7 @@ class KinkEngine:
         if self.resting:
             self.clock.rest(self.rests_until)
             return 0.0, step.objective
-        groups.move(groups.carried + step.stages[-1])
+        groups.carried = groups.carried + step.stages[-1]
         self.clock.stamp(self.decisions.log, step)
         self.clock.advance(step)
         self.energy += step.energy

@@ -34,6 +34,13 @@ class Step:
         """The integral of the squared speed over the step."""
         return self.h * float(WEIGHTS @ self.energies[1:])
 
+    def path(self, carried: Array) -> Array:
+        """The carriers (6, carriers, inputs + 1), that are `carried` at its start, at its nodes."""
+        path = np.empty((STAGES + 1, *carried.shape))
+        path[0] = carried
+        np.add(carried, self.stages, out=path[1:])
+        return path
+
     def at(self, shares: Array) -> tuple[Array, Array]:
         """How far carriers have moved (u, carriers, inputs + 1) after each share of the step, and the integral of the squared speed."""
         return self._moved(shares), self.h * (integral_weights(shares) @ self.energies[1:])

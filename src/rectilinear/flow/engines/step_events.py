@@ -39,9 +39,10 @@ class StepEvents:
     def __init__(self, groups: Groups, decisions: Decisions) -> None:
         self.groups, self.decisions, self.kinks = groups, decisions, groups.kinks
         self.holds = Holds(groups)
-        # one more "line" for those held, whose height is a itself
-        self.watched_signs = groups.patterns
+        # what is watched are heights over lines, and of those held one more, a itself: columns of a matrix (inputs + 1, watched)
+        self.watched, self.watched_signs = self.kinks.turned, groups.patterns
         if len(self.holds):
+            self.watched = self.kinks.turned_with_a
             self.watched_signs = np.concatenate([groups.patterns, self.holds.signs_a[:, None]], axis=1)
         resting = np.arange(len(groups.theta)) if groups.decays else np.flatnonzero(groups.of_neuron < 0)
         theta = groups.theta[resting]
@@ -52,12 +53,9 @@ class StepEvents:
 
     def arrivals(self, step: Step) -> tuple[Array, Indices, Indices]:
         """Neurons that reach a kink within the step: times u, neurons and lines."""
-        groups = self.groups
-        nodes = np.concatenate([groups.carried[None], groups.carried + step.stages])
-        heights = nodes[:, :, :-1] @ self.kinks.normals.T
-        if self.watched_signs.shape[1] > heights.shape[2]:
-            heights = np.concatenate([heights, nodes[:, :, -1:]], axis=2)
-        return all_crossings(heights, groups.carrying, self.watched_signs, PAST_KINK_HEIGHT * groups.sizes)
+        path = step.path(self.groups.carried)
+        heights = (path.reshape(-1, path.shape[2]) @ self.watched).reshape(*path.shape[:2], -1)
+        return all_crossings(heights, self.groups.carrying, self.watched_signs, PAST_KINK_HEIGHT * self.groups.sizes)
 
     def first_release(self, step: Step, band: float, slowest: float) -> tuple[float, Pending] | None:
         """When within the step a hold first ends; speeds below `slowest` end none."""
@@ -84,11 +82,8 @@ class StepEvents:
         """The event's function at the six nodes; it falls through zero at the event."""
         if pending.group >= 0:
             return np.asarray(step.pulls @ self.holds.row(pending.group, pending.line, pending.side))
-        groups, h = self.groups, pending.neuron
-        path = groups.one(h, np.concatenate([groups.carried[None], groups.carried + step.stages]))
-        if pending.line == len(self.kinks):
-            return np.asarray(self.watched_signs[h, -1] * path[:, -1])
-        return np.asarray(self.watched_signs[h, pending.line] * (path[:, :-1] @ self.kinks.normals[pending.line]))
+        path = self.groups.paths(np.array([pending.neuron]), step.path(self.groups.carried))[:, 0]
+        return np.asarray(self.watched_signs[pending.neuron, pending.line] * (path @ self.watched[:, pending.line]))
 
     # ------------------------------------------------------------------ at its end
 

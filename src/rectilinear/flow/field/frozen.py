@@ -89,6 +89,38 @@ def velocity(theta: Array, field: FrozenField, out: Array, g: Array, pull: Array
 
 
 @numba.njit(cache=True, nogil=True)
+def rounding(
+    theta: Array, group: Indices, seen: Array, reaches: Array, y: Array, pull: Array, bends: Array, share: float
+) -> tuple[Array, float, float, bool]:
+    """Sizes |theta| (neurons,), the largest drive and output that rounding can make, and whether it may have made all drives.
+
+    It leaves so large a `share` of the terms of a sum; `reaches` (groups, samples) are the lengths of `seen`, and `bends` (samples,)
+    bounds of dpull/df.
+    """
+    groups, samples, d = seen.shape
+    sizes, outputs, g = np.empty(theta.shape[0]), np.abs(y), np.empty(d)
+    for e in range(theta.shape[0]):
+        square = 0.0
+        for j in range(d):
+            square += theta[e, j] * theta[e, j]
+        sizes[e] = np.sqrt(square + theta[e, d] * theta[e, d])
+        product = abs(theta[e, d]) * np.sqrt(square)
+        for i in range(samples):
+            outputs[i] += product * reaches[group[e], i]
+    largest, made_all = 0.0, True
+    for k in range(groups):
+        noise, square, g[:] = 0.0, 0.0, 0.0
+        for i in range(samples):
+            noise += share * reaches[k, i] * (abs(pull[i]) + bends[i] * outputs[i])
+            for j in range(d):
+                g[j] += pull[i] * seen[k, i, j]
+        for j in range(d):
+            square += g[j] * g[j]
+        largest, made_all = max(largest, noise), made_all and np.sqrt(square) <= noise
+    return sizes, largest, share * outputs.max(), made_all
+
+
+@numba.njit(cache=True, nogil=True)
 def linearise(theta: Array, field: FrozenField, mus: Complex, g: Array, pull: Array, curvature: Array) -> Linearisation:
     """For mu_q - J, where `velocity` found these drives, pulls and curvatures; `mus` includes the weight decay."""
     samples = pull.shape[0]

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...arrays import Array, Indices, Signs
 from ..tolerances import NO_KINK_SPEED
-from .geometry import Kinks
+from .geometry import KinkArrays, Kinks
 
 SETS = 10  # active sets tried per kink, at most; a few are enough
 SETTLED = 1e-14  # a push smaller than this share of the largest is rounding
@@ -40,6 +40,9 @@ def resolve(kinks: Kinks, signs: Signs, touching: Indices, sign_a: float, pull: 
     s_l > 0 forces mu_l = b_l, s_l < 0 forces mu_l = 0: the optimality conditions of min mu.Gram.mu/2 - q.mu in a box.
     A line that repels (sign_a D_l >= 0) is crossed, unless the neuron is moving away from it.
     """
+    if len(touching) == 1:
+        below, jump, largest = _one_line(kinks.arrays, signs, touching[0], pull)
+        return _single(int(signs[touching[0]]), sign_a * below, sign_a * jump, NO_KINK_SPEED * largest)
     normals = kinks.normals[touching]
     jumps = kinks.jumps(pull)[touching]
     base = signs.copy()
@@ -47,8 +50,6 @@ def resolve(kinks: Kinks, signs: Signs, touching: Indices, sign_a: float, pull: 
     drive = (kinks.slopes(base) * pull) @ kinks.x
     came_from = signs[touching]
     slowest = NO_KINK_SPEED * float(np.abs(pull) @ np.abs(kinks.lengths))
-    if len(touching) == 1:
-        return _single(int(came_from[0]), sign_a * float(normals[0] @ drive), sign_a * float(jumps[0]), slowest)
     pushes = sign_a * jumps  # what crossing each line upwards adds to the velocity along it
     attracting = pushes < 0
     bounds = np.where(attracting, -pushes, 0.0)
@@ -103,6 +104,23 @@ def multiplier(below: float, above: float) -> float:
     (0.25, nan)
     """
     return below / (below - above) if below > 0.0 > above else np.nan
+
+
+@numba.njit(cache=True, nogil=True)
+def _one_line(kinks: KinkArrays, signs: Signs, line: int, pull: Array) -> tuple[float, float, float]:
+    """n.g of a neuron below this line, the jump of n.g over it, and how large n.g could be; where it is held it counts as below."""
+    below, jump, largest = 0.0, 0.0, 0.0
+    for i in range(len(pull)):
+        side = 0 if kinks.line[i] == line else signs[kinks.line[i]]
+        active = kinks.lengths[i] * side > 0.0 or (side == 0 and kinks.lengths[i] < 0.0)
+        along = 0.0
+        for j in range(kinks.x.shape[1]):
+            along += kinks.x[i, j] * kinks.normals[line, j]
+        below += (1.0 if active else kinks.alpha) * pull[i] * along
+        largest += abs(pull[i] * kinks.lengths[i])
+        if kinks.line[i] == line:
+            jump += kinks.weights[i] * pull[i]
+    return below, jump, largest
 
 
 def _single(came_from: int, below: float, jump: float, slowest: float) -> Verdict:

@@ -79,6 +79,8 @@ def all_crossings(heights: Array, carrying: Carrying, signs: Signs, bands: Array
     """`crossings` of all neurons, shared among threads where they are many."""
     kernel = partial(crossings, heights, carrying, signs, bands)
     parts = in_shares(kernel, len(signs), signs.size * len(heights) * carrying.mix.shape[1])
+    if len(parts) == 1:
+        return parts[0]
     times, neurons, lines = (np.concatenate(column) for column in zip(*parts, strict=True))
     return times, neurons, lines
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import sqrt
 
 import numpy as np
 
@@ -84,19 +85,18 @@ class Decisions:
 
     def settle(self, h: int, theta: Array, signs: Signs, arrived: Indices, pull: Array, t: float) -> tuple[Signs, Array]:
         """New pattern and weights of neuron h, which has reached the lines `arrived` (and may be held on others)."""
-        size = np.linalg.norm(theta)
-        if np.linalg.norm(theta[:-1]) <= AT_ORIGIN * size:
+        w = theta[:-1]
+        size = sqrt(theta @ theta)
+        if sqrt(w @ w) <= AT_ORIGIN * size:
             after = self._pass_origin(h, theta, signs, pull, t)
             return after, np.append(np.zeros(len(theta) - 1), theta[-1])
-        heights = self.kinks.normals @ theta[:-1]
-        touching = np.union1d(np.flatnonzero((signs == 0) | (np.abs(heights) <= ON_KINK_HEIGHT * size)), arrived).astype(
-            np.intp
-        )
-        after = self.decide(h, theta, signs, touching, pull, t)
+        touches = (signs == 0) | (np.abs(self.kinks.normals @ w) <= ON_KINK_HEIGHT * size)
+        touches[arrived] = True
+        after = self.decide(h, theta, signs, np.flatnonzero(touches), pull, t)
         held = np.flatnonzero(after == 0)
         if held.size:
             basis = self.kinks.held_basis(held)
-            theta = np.append(theta[:-1] - (theta[:-1] @ basis.T) @ basis, self._leaning(theta, signs, pull))
+            theta = np.append(w - (w @ basis.T) @ basis, self._leaning(theta, signs, pull))
         return after, theta
 
     def turn(self, h: int, theta: Array, signs: Signs, pull: Array, t: float) -> tuple[Signs, Array]:
@@ -199,16 +199,19 @@ class Decisions:
 
         Where there are several, it is the one of descent with small steps.
         """
-        coming = sign_a * (pull @ self.kinks.seen(signs))
-        after = exit_from_origin(self.kinks, sign_a, pull, [coming] if coming.any() else [])
-        if after is None or not coming.any() or len(coming) == 1:
-            return after, 1
         key = (sign_a, signs.tobytes(), pull.tobytes())
         if key not in self._ways:
             if len(self._ways) >= MOST_WAYS:
                 self._ways.clear()
-            self._ways[key] = way_of_descent(self.kinks, sign_a, pull, coming)
-        chosen, ways = self._ways[key]
+            self._ways[key] = self._find_way_out(sign_a, signs, pull)
+        return self._ways[key]
+
+    def _find_way_out(self, sign_a: float, signs: Signs, pull: Array) -> tuple[Signs | None, int]:
+        coming = sign_a * (pull @ self.kinks.seen(signs))
+        after = exit_from_origin(self.kinks, sign_a, pull, [coming] if coming.any() else [])
+        if after is None or not coming.any() or len(coming) == 1:
+            return after, 1
+        chosen, ways = way_of_descent(self.kinks, sign_a, pull, coming)
         return (after, 1) if ways <= 1 or chosen is None else (chosen, ways)
 
     def events(self) -> Events:

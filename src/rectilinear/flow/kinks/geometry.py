@@ -59,6 +59,16 @@ class Kinks:
         return rows
 
     @cached_property
+    def turned(self) -> Array:
+        """The matrix (inputs + 1, lines) that makes heights n.w of neurons (h, inputs + 1)."""
+        return np.concatenate([self.normals.T, np.zeros((1, len(self)))])
+
+    @cached_property
+    def turned_with_a(self) -> Array:
+        """The same with one more column, for the outgoing weight."""
+        return np.concatenate([self.turned, np.eye(len(self.turned))[:, -1:]], axis=1)
+
+    @cached_property
     def arrays(self) -> KinkArrays:
         return KinkArrays(self.x, self.line, self.lengths, self.weights, self.normals, self.alpha)
 
@@ -123,6 +133,8 @@ class Kinks:
 
     def held_basis(self, held: Indices) -> Array:
         """Orthonormal rows that span the normals of these lines."""
+        if len(held) == 1:
+            return self.normals[held]
         _, sizes, rows = np.linalg.svd(self.normals[held], full_matrices=False)
         return rows[sizes > INDEPENDENT_NORMALS * sizes[0]]
 

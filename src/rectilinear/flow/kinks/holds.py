@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 
 from ...arrays import Array
@@ -24,13 +25,12 @@ class Holds:
         # a held neuron must also keep the sign of a
         self.signs_a = np.zeros(len(groups.theta), dtype=np.int8)
         for k, group in enumerate(groups.groups):
-            held = np.flatnonzero(group.pattern == 0)
-            if held.size:
+            if group.held.size:
                 share, jump = groups.kinks.hold_rows(group.pattern)
                 shares.append(-group.sign_a * share)
                 jumps.append(-group.sign_a * jump)
-                owner += [k] * held.size
-                lines += held.tolist()
+                owner += [k] * group.held.size
+                lines += group.held.tolist()
                 self.signs_a[group.members] = int(group.sign_a)
         self.group, self.line = np.array(owner, dtype=np.intp), np.array(lines, dtype=np.intp)
         share, jump = np.concatenate(shares), np.concatenate(jumps)
@@ -51,13 +51,29 @@ class Holds:
         """
         if not len(self):
             return None
-        values = np.ascontiguousarray((pulls @ self.rows.T).T)
-        first, found = 2.0, -1
-        for k in np.flatnonzero(values.min(axis=1) < -max(band, slowest)):
-            root = first_root(values[k], band, first)
-            if root < first:
-                first, found = root, int(k)
+        first, found = _first_fall(pulls, self.rows, band, max(band, slowest))
         if found < 0:
             return None
         hold = found % len(self)
         return first, int(self.group[hold]), int(self.line[hold]), -1 if found < len(self) else 1
+
+
+@numba.njit(cache=True, nogil=True)
+def _first_fall(pulls: Array, rows: Array, band: float, least: float) -> tuple[float, int]:
+    """When within a step with pulls (6, samples) the first of the functions `rows` (functions, samples) falls below -band, and which.
+
+    Only those count that fall below -least; 2.0 and -1 if none does.
+    """
+    first, found, values = 2.0, -1, np.empty(len(pulls))
+    for k in range(len(rows)):
+        lowest = 0.0
+        for j in range(len(pulls)):
+            values[j] = 0.0
+            for i in range(rows.shape[1]):
+                values[j] += pulls[j, i] * rows[k, i]
+            lowest = min(lowest, values[j])
+        if lowest < -least:
+            root = first_root(values, band, first)
+            if root < first:
+                first, found = root, k
+    return first, found

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
 from ...arrays import Array, Indices, Mask, Signs
 from ..small_systems import principal_axes
+from ..state import row_lengths
+from ..tolerances import TINY
 from .crossings import Carrying
 from .geometry import Kinks
 
@@ -32,7 +33,8 @@ class Group:
 
     key: bytes
     pattern: Signs
-    sign_a: float  # common sign of a_h if the group is held on a kink
+    held: Indices  # lines that hold it
+    sign_a: float  # common sign of a_h if there are any
     members: Indices
     carried: Array
     open: bool = True
@@ -96,22 +98,27 @@ def restore(theta: Array, members: Indices, mix: Array, carried: Array) -> None:
 
 
 @numba.njit(cache=True, nogil=True)
-def restore_all(theta: Array, carrying: Carrying, carried: Array) -> None:
-    """Write all neurons that move to their rows of `theta`, given the carriers of all groups."""
+def paths_of(theta: Array, neurons: Indices, carrying: Carrying, carried: Array) -> Array:
+    """These neurons (t, chosen, inputs + 1), given the carriers (t, carriers, inputs + 1); those at rest are as in theta."""
     first, counts, mix = carrying.first, carrying.counts, carrying.mix
-    for h in range(len(theta)):
-        k = carrying.of_neuron[h]
-        if k >= 0:
+    paths = np.empty((len(carried), len(neurons), theta.shape[1]))
+    for t in range(len(carried)):
+        for m in range(len(neurons)):
+            h = neurons[m]
+            k = carrying.of_neuron[h]
             for j in range(theta.shape[1]):
-                value = 0.0
-                for r in range(counts[k]):
-                    value += mix[h, r] * carried[first[k] + r, j]
-                theta[h, j] = value
+                value = theta[h, j]
+                if k >= 0:
+                    value = 0.0
+                    for r in range(counts[k]):
+                        value += mix[h, r] * carried[t, first[k] + r, j]
+                paths[t, m, j] = value
+    return paths
 
 
 @numba.njit(cache=True, nogil=True)
 def lengths_of(theta: Array, carrying: Carrying, carried: Array) -> Array:
-    """The lengths (neurons,) of what `restore_all` would write, and of the others."""
+    """The lengths |(w_h, a_h)| of all neurons, given the carriers."""
     first, counts, mix = carrying.first, carrying.counts, carrying.mix
     lengths = np.empty(len(theta))
     for h in range(len(theta)):
@@ -142,15 +149,23 @@ class Groups:
         self.sizes = np.linalg.norm(theta, axis=1)
         self.mix = np.zeros_like(theta)
         self.of_neuron = np.full(len(theta), -1, dtype=np.intp)
+        self._everyone = np.arange(len(theta))
         self._by_key: dict[bytes, Group] = {}
-        self._place(np.arange(len(theta)))
+        self._place(self._everyone)
         self._flatten()
 
     def neurons(self, carried: Array) -> Array:
         """All neurons, given the carriers."""
-        theta = self.theta.copy()
-        restore_all(theta, self.carrying, carried)
-        return theta
+        return self.paths(self._everyone, carried[None])[0]
+
+    def all_paths(self, carried: Array) -> Array:
+        """All neurons (t, neurons, inputs + 1), given the carriers (t, carriers, inputs + 1)."""
+        return self.paths(self._everyone, carried)
+
+    def paths(self, neurons: Indices, carried: Array) -> Array:
+        """These neurons (t, chosen, inputs + 1), given the carriers (t, carriers, inputs + 1)."""
+        paths: Array = paths_of(self.theta, neurons, self.carrying, carried)
+        return paths
 
     def lengths(self, carried: Array) -> Array:
         """|(w_h, a_h)| of every neuron, given the carriers."""
@@ -159,38 +174,20 @@ class Groups:
 
     def some(self, neurons: Indices, carried: Array) -> Array:
         """These neurons (chosen, inputs + 1), given the carriers."""
-        width = self.theta.shape[1]
-        stacked = np.zeros((len(self.groups) + 1, width, width))  # the last one for neurons at rest
-        for k in range(len(self.groups)):
-            stacked[k, : self.counts[k]] = carried[self.first[k] : self.first[k] + self.counts[k]]
-        group = self.of_neuron[neurons]
-        moving = np.einsum("hr,hrd->hd", self.mix[neurons], stacked[group])
-        return np.where(group[:, None] >= 0, moving, self.theta[neurons])
-
-    def one(self, neuron: int, carried: Array) -> Array:
-        """One neuron (..., inputs + 1), given the carriers (..., carriers, inputs + 1)."""
-        k = self.of_neuron[neuron]
-        if k < 0:
-            return np.broadcast_to(self.theta[neuron], (*carried.shape[:-2], self.theta.shape[1]))
-        own = slice(self.first[k], self.first[k] + self.counts[k])
-        return np.asarray(self.mix[neuron, : self.counts[k]] @ carried[..., own, :])
-
-    def move(self, carried: Array) -> None:
-        """The carriers have moved."""
-        self.carried = carried
-        for k, group in enumerate(self.groups):
-            group.carried = carried[self.first[k] : self.first[k] + self.counts[k]]
+        return self.paths(neurons, carried[None])[0]
 
     def replace(self, changed: Indices, theta: Array, patterns: Signs) -> None:
         """Neurons `changed` have new weights (changed, inputs + 1) and patterns (changed, lines): group them anew."""
+        for k, group in enumerate(self.groups):
+            group.carried = self.carried[self.first[k] : self.first[k] + self.counts[k]]
         leaves = np.zeros(len(self.theta), dtype=np.bool_)
         leaves[changed] = True
-        for k in np.unique(self.of_neuron[changed]):
+        for k in sorted(set(self.of_neuron[changed].tolist())):
             if k >= 0:
                 self._take_out(self.groups[k], leaves)
         self.theta[changed] = theta
         self.patterns[changed] = patterns
-        self.sizes[changed] = np.linalg.norm(theta, axis=1)
+        self.sizes[changed] = row_lengths(theta)
         self.of_neuron[changed] = -1
         self._place(changed)
         self._flatten()
@@ -208,20 +205,21 @@ class Groups:
 
     def _place(self, neurons: Indices) -> None:
         """Put neurons, whose weights and patterns are set, into their groups."""
-        keys = self._keys(neurons)
-        _, first_of, inverse = np.unique(keys, return_index=True, return_inverse=True)
-        for number, at in enumerate(first_of):
-            members, h = neurons[inverse.ravel() == number], neurons[at]
+        alike: dict[bytes, list[int]] = {}
+        for key, h in zip(self._keys(neurons), neurons.tolist(), strict=True):
+            alike.setdefault(key, []).append(h)
+        for key in sorted(alike):
+            members, h = np.array(alike[key], dtype=np.intp), alike[key][0]
             if self._rests(h):
                 continue
-            key = keys[at].tobytes()
             if key in self._by_key:
                 group = self._opened(self._by_key[key])
                 group.members = np.sort(np.concatenate([group.members, members]))  # in the order of memory
                 group.number = -1
             else:
-                sign = float(np.sign(self.theta[h, -1])) if (self.patterns[h] == 0).any() else 0.0
-                self._by_key[key] = Group(key, self.patterns[h].copy(), sign, members, np.empty(0))
+                held = np.flatnonzero(self.patterns[h] == 0)
+                sign = float(np.sign(self.theta[h, -1])) if held.size else 0.0
+                self._by_key[key] = Group(key, self.patterns[h].copy(), held, sign, members, np.empty(0))
 
     def _rests(self, h: int) -> bool:
         held = self.patterns[h] == 0
@@ -229,14 +227,13 @@ class Groups:
         undriven = not self.kinks.seen(self.patterns[h]).any() and not held.any()
         return bool(self.sizes[h] == 0.0 or (not self.decays and (undriven or at_origin)))
 
-    def _keys(self, neurons: Indices) -> NDArray[np.void]:
-        """Pattern, sign of a where held, and decades of size, as one opaque value per neuron."""
+    def _keys(self, neurons: Indices) -> list[bytes]:
+        """Pattern, sign of a where held, and decades of size of each neuron."""
         patterns = self.patterns[neurons]
-        with np.errstate(divide="ignore"):
-            decades = np.nan_to_num(np.floor(np.log10(self.sizes[neurons]) / DECADES_TOGETHER), neginf=-100.0)
+        decades = np.floor(np.log10(np.maximum(self.sizes[neurons], TINY)) / DECADES_TOGETHER)
         signs = np.where((patterns == 0).any(axis=1), np.sign(self.theta[neurons, -1]), 0.0)
         table = np.concatenate([patterns, signs[:, None], decades[:, None]], axis=1).astype(np.int8)
-        return np.ascontiguousarray(table).view(np.dtype((np.void, table.shape[1])))[:, 0]
+        return [row.tobytes() for row in table]
 
     def _flatten(self) -> None:
         self.groups = list(self._by_key.values())
