@@ -44,3 +44,27 @@ def test_and_with_descent(problem: Problem) -> None:
     flow = simulate(problem, times=[t]).final[0]
     small_steps = descend(problem, learning_rate=t / steps, steps=steps, record_every=steps).final[0]
     assert np.abs(flow - small_steps).max() < 1e-3 * np.abs(flow).max()
+
+
+def dependent_normals(seed: int) -> Problem:
+    """Small integers, 0 and 1, or -1, 0 and 1: many lines whose normals depend on each other meet where a neuron is held on some."""
+    rng = np.random.default_rng(seed)
+    n, d, h = int(rng.integers(6, 30)), int(rng.integers(2, 6)), int(rng.integers(4, 20))
+    x = rng.integers(*((-2, 3), (0, 2), (-1, 2))[seed % 3], (n, d)).astype(float)
+    x[~x.any(axis=1)] = np.eye(d)[0]
+    y = rng.choice([-1.0, 1.0], n) if seed % 2 else rng.integers(-2, 3, n).astype(float)
+    net = Network(inputs=d, widths=(h,))
+    return Problem(Dataset(x, y), net, net.init(scale=float(rng.choice([1e-4, 0.01, 0.3, 1.0])), seed=seed))
+
+
+# 0: a multiplier that is not unique leaves its bounds while another choice of them holds; the others: holds keep a neuron on a kink that
+# repels, and descent leaves
+@pytest.mark.parametrize("seed", [0, 5, 17, 39])
+def test_holds_on_dependent_lines_are_those_of_descent(seed: int) -> None:
+    problem, steps = dependent_normals(seed), 30_000
+    t = 30.0 / np.mean(np.linalg.norm(problem.x, axis=1))
+    run = simulate(problem, times=[0.0, t], method="kinks")
+    small_steps = descend(problem, learning_rate=t / steps, steps=steps, record_every=steps).final[0]
+    assert np.abs(run.final[0] - small_steps).max() < 2e-3 * np.abs(small_steps).max()  # they were 0.02 to 0.3 apart
+    assert not run.events.doubtful.any()
+    assert (run.events.choices > 0) == (seed != 0)

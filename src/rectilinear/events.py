@@ -47,8 +47,9 @@ class Events:
     each other for a hold. `multiplier` is the share in [0, 1] of the jump from below to above that is taken while held (nan elsewhere):
     samples along the line's normal count as active with that share, those against it with the rest. Of a passage through w = 0 it is
     one over the number of ways that lead out: where there are several, the flow is not unique, and the way is that of gradient descent
-    with small steps from nearby. Nor is it where a hold ends because its kink comes to repel, as a changes sign: the velocities
-    then lead away on both sides, and most such descents are left on the side that pushes less.
+    with small steps from nearby. Nor is it where a hold ends because its kink comes to repel, as a changes sign, or where holds would
+    keep the neuron on another kink that repels: the velocities then lead away on both sides, or leave it only one, and the side is that
+    of most such descents.
 
     Of very many crossings only the last of every neuron are listed, unless all were asked for; `unlisted` says how many are not. They
     are counted like the others, and all of them certified.
@@ -121,7 +122,8 @@ class Events:
 
     @property
     def _repelled(self) -> Mask:
-        return np.asarray((self.kind == Kind.RELEASE) & (self.velocity_below < 0.0) & (self.velocity_above > 0.0))
+        below, above = self.velocity_below, self.velocity_above
+        return np.asarray((self.kind == Kind.RELEASE) & (below <= 0.0) & (above >= 0.0) & (below < above))
 
     def followed_by(self, later: Events, shift: float) -> Events:
         """These events and then `later` ones, whose times are counted from `shift`."""

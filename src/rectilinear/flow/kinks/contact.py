@@ -14,6 +14,7 @@ import numpy as np
 from ...arrays import Array, Indices, Signs
 from ..tolerances import NO_KINK_SPEED
 from .geometry import KinkArrays, Kinks
+from .repelling_points import DEPENDENT_NORMALS, pinned_line, sides_of_descent
 
 SETS = 10  # active sets tried per kink, at most; a few are enough
 SETTLED = 1e-14  # a push smaller than this share of the largest is rounding
@@ -24,13 +25,15 @@ ON_A_BOUND = 1e-10  # a multiplier this close to 0 or 1 counts as there
 class Verdict:
     """What a neuron does at the kinks it touches: its new signs there, with velocities on both sides and multipliers.
 
-    Velocities that are rounding are zero.
+    Velocities that are rounding are zero. Where staying on a kink that repels is possible, but not what (all) descents do, `left` is
+    that kink and the velocities below and above it before holds answer.
     """
 
     signs: Signs
     below: Array
     above: Array
     multipliers: Array
+    left: tuple[int, float, float] | None = None
 
 
 def resolve(kinks: Kinks, signs: Signs, touching: Indices, sign_a: float, pull: Array) -> Verdict:
@@ -38,7 +41,8 @@ def resolve(kinks: Kinks, signs: Signs, touching: Indices, sign_a: float, pull: 
 
     In units of |a|: with mu_l = -sign_a D_l lambda_l the velocities of n_l.w are s = q - Gram mu, 0 <= mu_l <= b_l, and
     s_l > 0 forces mu_l = b_l, s_l < 0 forces mu_l = 0: the optimality conditions of min mu.Gram.mu/2 - q.mu in a box.
-    A line that repels (sign_a D_l >= 0) is crossed, unless the neuron is moving away from it.
+    A line that repels (sign_a D_l >= 0) is crossed, unless the neuron is moving away from it. Where normals depend on each other, some
+    mu may be chosen: those that hold are independent, and the neuron only rests on the others, which are on their bounds.
     """
     if len(touching) == 1:
         below, jump, largest = _one_line(kinks.arrays, signs, touching[0], pull)
@@ -51,30 +55,105 @@ def resolve(kinks: Kinks, signs: Signs, touching: Indices, sign_a: float, pull: 
     came_from = signs[touching]
     slowest = NO_KINK_SPEED * float(np.abs(pull) @ np.abs(kinks.lengths))
     pushes = sign_a * jumps  # what crossing each line upwards adds to the velocity along it
+    gram, below = normals @ normals.T, sign_a * (normals @ drive)
+    outcome, q, mu = settle_together(gram, below, pushes, came_from, slowest)
+    pinned, left = pinned_line(gram, outcome, pushes, slowest), None
+    if pinned >= 0:
+        sides, ways, leaves = sides_of_descent(gram, below, pushes, came_from, arriving(gram, below, pushes, came_from))
+        if leaves or ways > 1:
+            left = (
+                int(touching[pinned]),
+                min(0.0, -outcome[pinned] * pushes[pinned]),
+                max(0.0, -outcome[pinned] * pushes[pinned]),
+            )
+        if leaves:
+            outcome, q, mu = settle_together(gram, below, pushes, sides, slowest)
     attracting = pushes < 0
-    bounds = np.where(attracting, -pushes, 0.0)
-    free = np.flatnonzero(attracting)
-    gram = normals @ normals.T
-    q = sign_a * (normals @ drive)
-    outcome = np.zeros(len(touching), dtype=np.int8)
-    for k in np.flatnonzero(~attracting).tolist():
-        below, above = (_answered(k, q + side * pushes[k] * gram[:, k], gram, free, bounds) for side in (0.0, 1.0))
-        outcome[k] = _through(int(came_from[k]), below, above, slowest)
-        if outcome[k] > 0:
-            q = q + pushes[k] * gram[:, k]
-    mu = np.zeros(len(touching))
-    mu[free] = box_problem(gram[np.ix_(free, free)], q[free], bounds[free])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        multipliers = np.where(attracting, mu / bounds, np.nan)
-    outcome[free] = np.where(multipliers[free] >= 1 - ON_A_BOUND, 1, np.where(multipliers[free] <= ON_A_BOUND, -1, 0))
-    sides = np.empty((2, len(touching)))
+    bounds, free = np.where(attracting, -pushes, 0.0), np.flatnonzero(attracting)
+    multipliers = np.divide(mu, bounds, out=np.full(len(mu), np.nan), where=attracting)
+    speeds = np.empty((2, len(touching)))
     for k in range(len(touching)):
         counted = not attracting[k] and outcome[k] > 0  # its push is already in q
         for side in (0, 1):
             pushed = q + (side - counted) * pushes[k] * gram[:, k]
-            sides[side, k] = _answered(k, pushed, gram, free[free != k], bounds)
-    sides[np.abs(sides) <= slowest] = 0.0
-    return Verdict(outcome, sides[0], sides[1], multipliers)
+            speeds[side, k] = _answered(k, pushed, gram, free[free != k], bounds)
+    speeds[np.abs(speeds) <= slowest] = 0.0
+    return Verdict(outcome, speeds[0], speeds[1], multipliers, left)
+
+
+@numba.njit(cache=True, nogil=True)
+def settle_together(
+    gram: Array, below: Array, pushes: Array, came_from: Signs, slowest: float
+) -> tuple[Signs, Array, Array]:
+    """New signs of a neuron that touches several lines, velocities with the repelling ones counted as they are left, and mu.
+
+    `below` are the velocities along the normals with all lines counted below. Lines that repel stay on their sides, except those
+    that the neuron moves over while the attracting ones answer; one that held it until now is left to the side that pushes less.
+    """
+    size = pushes.shape[0]
+    free, outcome, q = np.flatnonzero(pushes < 0.0), came_from.copy(), below.copy()
+    bounds, inner = -pushes[free], np.empty((free.shape[0], free.shape[0]))
+    for r in range(free.shape[0]):
+        for c in range(free.shape[0]):
+            inner[r, c] = gram[free[r], free[c]]
+    settled = pushes < 0.0
+    for k in range(size):
+        if not settled[k] and outcome[k] > 0:
+            q += pushes[k] * gram[:, k]
+    for k in range(size):
+        if not settled[k] and outcome[k] == 0:
+            speed = _velocities(gram, q, free, box_problem(inner, q[free], bounds))[k]
+            beyond = q + pushes[k] * gram[:, k]
+            speed += _velocities(gram, beyond, free, box_problem(inner, beyond[free], bounds))[k]
+            outcome[k] = 1 if speed < 0.0 else -1
+            if outcome[k] > 0:
+                q = beyond
+    while True:
+        answer = box_problem(inner, q[free], bounds)
+        speeds = _velocities(gram, q, free, answer)
+        fastest, who = slowest, -1
+        for k in range(size):
+            if not settled[k] and -outcome[k] * speeds[k] > fastest:
+                fastest, who = -outcome[k] * speeds[k], k
+        if who < 0:
+            break
+        q -= outcome[who] * pushes[who] * gram[:, who]
+        outcome[who], settled[who] = -outcome[who], True
+    to_vertex(inner, bounds, answer)
+    mu = np.zeros(size)
+    for r in range(free.shape[0]):
+        k = free[r]
+        mu[k] = answer[r]
+        outcome[k] = 1 if mu[k] >= (1.0 - ON_A_BOUND) * bounds[r] else -1 if mu[k] <= ON_A_BOUND * bounds[r] else 0
+    return outcome, q, mu
+
+
+@numba.njit(cache=True, nogil=True)
+def arriving(gram: Array, below: Array, pushes: Array, came_from: Signs) -> Array:
+    """Velocities along the normals with which a neuron has come here, held on the lines with sign 0."""
+    speeds = below.copy()
+    for k in range(pushes.shape[0]):
+        if came_from[k] > 0:
+            speeds += pushes[k] * gram[:, k]
+    held = np.flatnonzero(came_from == 0)
+    if held.shape[0]:
+        inner = np.empty((held.shape[0], held.shape[0]))
+        for r in range(held.shape[0]):
+            for c in range(held.shape[0]):
+                inner[r, c] = gram[held[r], held[c]]
+        answer = np.linalg.lstsq(inner, speeds[held])[0]
+        for r in range(held.shape[0]):
+            speeds -= answer[r] * gram[:, held[r]]
+    return speeds
+
+
+@numba.njit(cache=True, nogil=True)
+def _velocities(gram: Array, q: Array, free: Indices, answer: Array) -> Array:
+    """Along all normals, when the attracting lines `free` answer."""
+    speeds = q.copy()
+    for r in range(free.shape[0]):
+        speeds -= answer[r] * gram[:, free[r]]
+    return speeds
 
 
 def _answered(k: int, q: Array, gram: Array, others: Indices, bounds: Array) -> float:
@@ -193,3 +272,44 @@ def _towards_minimum(gram: Array, q: Array, bounds: Array, mu: Array, chosen: In
     k = chosen[held]
     mu[k] = bounds[k] if way[held] > 0.0 else 0.0
     return share, k
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def to_vertex(gram: Array, bounds: Array, mu: Array) -> None:
+    """Move mu, without changing the push sum_l mu_l n_l, until the normals of kinks strictly between their bounds are independent."""
+    count = mu.shape[0]
+    factor, c, kept = np.zeros((count, count)), np.zeros(count), np.zeros(count, np.intp)
+    moved = True
+    while moved:
+        moved, number = False, 0
+        for m in range(count):
+            if not (bounds[m] > 0.0 and ON_A_BOUND < mu[m] / bounds[m] < 1.0 - ON_A_BOUND):
+                continue
+            left = gram[m, m]
+            for j in range(number):
+                total = gram[m, kept[j]]
+                for k in range(j):
+                    total -= factor[number, k] * factor[j, k]
+                factor[number, j] = total / factor[j, j]
+                left -= factor[number, j] * factor[number, j]
+            if left > DEPENDENT_NORMALS:
+                factor[number, number] = np.sqrt(left)
+                kept[number] = m
+                number += 1
+                continue
+            for j in range(number - 1, -1, -1):  # n_m = sum_j c_j n_j
+                c[j] = factor[number, j]
+                for k in range(j + 1, number):
+                    c[j] -= factor[k, j] * c[k]
+                c[j] /= factor[j, j]
+            nearest, who = bounds[m] - mu[m], m
+            for j in range(number):
+                room = mu[kept[j]] if c[j] > 0.0 else bounds[kept[j]] - mu[kept[j]]
+                if abs(c[j]) * nearest > room:
+                    nearest, who = room / abs(c[j]), kept[j]
+            mu[m] += nearest
+            for j in range(number):
+                mu[kept[j]] -= nearest * c[j]
+            mu[who] = bounds[who] if mu[who] > 0.5 * bounds[who] else 0.0
+            moved = True
+            break

@@ -8,7 +8,7 @@ from math import sqrt
 
 import numpy as np
 
-from ...arrays import Array, Indices, Signs
+from ...arrays import Array, Indices, Mask, Signs
 from ...errors import FlowError
 from ...events import Events, Kind
 from ...problem import Problem
@@ -90,7 +90,7 @@ class Decisions:
         if sqrt(w @ w) <= AT_ORIGIN * size:
             after = self._pass_origin(h, theta, signs, pull, t)
             return after, np.append(np.zeros(len(theta) - 1), theta[-1])
-        touches = (signs == 0) | (np.abs(self.kinks.normals @ w) <= ON_KINK_HEIGHT * size)
+        touches = self._touches(theta, signs)
         touches[arrived] = True
         after = self.decide(h, theta, signs, np.flatnonzero(touches), pull, t)
         held = np.flatnonzero(after == 0)
@@ -99,10 +99,15 @@ class Decisions:
             theta = np.append(w - (w @ basis.T) @ basis, self._leaning(theta, signs, pull))
         return after, theta
 
+    def _touches(self, theta: Array, signs: Signs) -> Mask:
+        """Which lines hold a neuron or have it on them."""
+        on_kink = np.abs(self.kinks.normals @ theta[:-1]) <= ON_KINK_HEIGHT * sqrt(theta @ theta)
+        return np.asarray((signs == 0) | on_kink)
+
     def turn(self, h: int, theta: Array, signs: Signs, pull: Array, t: float) -> tuple[Signs, Array]:
         """New pattern and weights of a held neuron whose outgoing weight passes through zero: what attracted now repels."""
         theta = np.append(theta[:-1], 0.0)
-        after = self.decide(h, theta, signs, np.flatnonzero(signs == 0), pull, t)
+        after = self.decide(h, theta, signs, np.flatnonzero(self._touches(theta, signs)), pull, t)
         theta[-1] = self._leaning(theta, signs, pull)
         return after, theta
 
@@ -113,6 +118,8 @@ class Decisions:
 
     def decide(self, h: int, theta: Array, signs: Signs, touching: Indices, pull: Array, t: float) -> Signs:
         """New signs of a neuron that touches these lines."""
+        if len(touching) > 1:  # holds first: they go on where normals depend on each other
+            touching = touching[np.argsort(signs[touching] != 0, kind="stable")]
         sign_a = self._sign_a(theta, signs, pull)
         came_from = signs if t > 0.0 else self._first_sides(theta, signs, touching, sign_a * pull)
         verdict = resolve(self.kinks, came_from, touching, sign_a, pull)
@@ -123,6 +130,9 @@ class Decisions:
                 continue  # turned back without crossing, or held as before
             kind = Kind.HOLD if after[line] == 0 else Kind.RELEASE if signs[line] == 0 else Kind.CROSS
             self.note(t, h, line, kind, verdict.below[k], verdict.above[k], verdict.multipliers[k])
+        if verdict.left is not None:
+            line, below, above = verdict.left
+            self.note(t, h, line, Kind.RELEASE, below, above)
         if t > 0.0 and not self.kinks.seen(after).any():
             self.note(t, h, -1, Kind.DEATH)
         return after
@@ -144,12 +154,15 @@ class Decisions:
 
         The line holds it if it attracts, and lets it through otherwise.
         """
-        verdict = resolve(self.kinks, signs, np.array([line]), self._sign_a(theta, signs, pull), pull)
-        below, above = float(verdict.below[0]), float(verdict.above[0])
+        others = self._touches(theta, signs)
+        others[line] = False
+        touching = np.append(line, np.flatnonzero(others))
+        sign_a = self._sign_a(theta, signs, pull)
+        verdict = resolve(self.kinks, signs, touching, sign_a, pull)
         after = signs.copy()
-        after[line] = 0 if above < below else -signs[line]
+        after[line] = 0 if sign_a * self.kinks.jumps(pull)[line] < 0.0 else -signs[line]
         kind = Kind.HOLD if after[line] == 0 else Kind.CROSS
-        self.note(t, h, line, kind, below, above, verdict.multipliers[0])
+        self.note(t, h, line, kind, verdict.below[0], verdict.above[0], verdict.multipliers[0])
         return after
 
     def release(
@@ -162,9 +175,10 @@ class Decisions:
         freed = signs.copy()
         freed[line] = side
         self.note(t, h, line, Kind.RELEASE, *away)
-        others = np.flatnonzero(freed == 0)
-        if others.size:
-            return self.decide(h, theta, freed, others, pull, t)
+        others = self._touches(theta, freed)
+        others[line] = False
+        if others.any():
+            return self.decide(h, theta, freed, np.flatnonzero(others), pull, t)
         if not self.kinks.seen(freed).any():
             self.note(t, h, -1, Kind.DEATH)
         return freed

@@ -12,6 +12,7 @@ import numpy as np
 from ...arrays import Array, Indices, Signs
 from ..fast_math import FAST
 from ..polynomials import START, inner, value
+from .contact import to_vertex
 from .single_neuron import (
     CROSS,
     DEPENDENT,
@@ -47,47 +48,6 @@ def solve_box(gram: Array, q: Array, bounds: Array, mu: Array) -> None:
                 moved = max(moved, abs(new - mu[k]) / bounds[k])
                 mu[k] = new
         if moved < 1e-15:
-            break
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def to_vertex(gram: Array, bounds: Array, mu: Array) -> None:
-    """Move mu, without changing the push sum_l mu_l n_l, until the normals of kinks strictly between their bounds are independent."""
-    count = mu.shape[0]
-    factor, c, kept = np.zeros((count, count)), np.zeros(count), np.zeros(count, np.intp)
-    moved = True
-    while moved:
-        moved, number = False, 0
-        for m in range(count):
-            if not (bounds[m] > 0.0 and ON_BOUND < mu[m] / bounds[m] < 1.0 - ON_BOUND):
-                continue
-            left = gram[m, m]
-            for j in range(number):
-                total = gram[m, kept[j]]
-                for k in range(j):
-                    total -= factor[number, k] * factor[j, k]
-                factor[number, j] = total / factor[j, j]
-                left -= factor[number, j] * factor[number, j]
-            if left > DEPENDENT:
-                factor[number, number] = np.sqrt(left)
-                kept[number] = m
-                number += 1
-                continue
-            for j in range(number - 1, -1, -1):  # n_m = sum_j c_j n_j
-                c[j] = factor[number, j]
-                for k in range(j + 1, number):
-                    c[j] -= factor[k, j] * c[k]
-                c[j] /= factor[j, j]
-            nearest, who = bounds[m] - mu[m], m
-            for j in range(number):
-                room = mu[kept[j]] if c[j] > 0.0 else bounds[kept[j]] - mu[kept[j]]
-                if abs(c[j]) * nearest > room:
-                    nearest, who = room / abs(c[j]), kept[j]
-            mu[m] += nearest
-            for j in range(number):
-                mu[kept[j]] -= nearest * c[j]
-            mu[who] = bounds[who] if mu[who] > 0.5 * bounds[who] else 0.0
-            moved = True
             break
 
 
