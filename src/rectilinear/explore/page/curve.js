@@ -1,10 +1,11 @@
 // The loss over time: the exact run, theory dashed, the plateau shaded, events as ticks, and a cursor that sets the moment.
-import { h, s, number, raised, time, explained } from "./marks.js";
+import { h, s, mark, write, number, raised, time, explained } from "./marks.js";
 import { frameAt } from "./state.js";
 
 const WIDE = 680;
 const TALL = 340;
 const EDGE = { left: 58, right: 14, top: 16, bottom: 70 };
+const GRID = ["grid", "labels"]; // layers
 const LANES = { cross: 0, origin: 0, death: 0, hold: 1, release: 1 };
 const KIND_NAMES = { cross: "crosses a kink", hold: "is held on a kink", release: "is released", death: "dies", origin: "passes through zero" };
 
@@ -41,19 +42,21 @@ export function createCurve({ moveTo }) {
 
   function draw() {
     const { run } = view;
-    for (const layer of Object.values(layers)) layer.replaceChildren();
+    for (const [name, layer] of Object.entries(layers)) if (!run || !GRID.includes(name)) layer.replaceChildren();
     if (!run) return;
     view.across = horizontal(run);
     view.up = vertical();
-    drawGrid();
+    const scales = JSON.stringify([run.far, view.across, view.up]);
+    if (scales !== view.scales) drawGrid(); // it stays while something is dragged
+    view.scales = scales;
     drawTheory();
     drawRuns();
     drawEvents();
     drawCursor();
     drawLegend();
-    svg.setAttribute("aria-label", `Loss of the exact run, from ${number(run.loss[0])} to ${number(run.loss[run.frames - 1])} at ${time(run.last, run.far)}`);
+    mark(svg, { "aria-label": `Loss of the exact run, from ${number(run.loss[0])} to ${number(run.loss[run.frames - 1])} at ${time(run.last, run.far)}` });
     scaleChoice.hidden = run.far;
-    title.textContent = run.far ? "How far the loss has fallen, ln(1/L)" : "Loss";
+    write(title, run.far ? "How far the loss has fallen, ln(1/L)" : "Loss");
   }
 
   function horizontal(run) {
@@ -73,7 +76,7 @@ export function createCurve({ moveTo }) {
     const logarithmic = log.checked || view.run.far;
     const all = [view.run, view.ghost].filter((run) => run && run.far === view.run.far).flatMap(heights);
     let [low, high] = [Math.min(...all), Math.max(...all)];
-    if (!logarithmic) [low, high] = [0, high * 1.08 || 1];
+    if (!logarithmic) [low, high] = [0, Number((high * 1.08).toPrecision(3)) || 1];
     else [low, high] = [Math.floor(low - 0.05), Math.ceil(high + 0.05)];
     const height = TALL - EDGE.top - EDGE.bottom;
     return { low, high, logarithmic, at: (value) => EDGE.top + (height * (high - Math.max(low, Math.min(high, value)))) / (high - low || 1) };
@@ -82,6 +85,7 @@ export function createCurve({ moveTo }) {
   function drawGrid() {
     const { across, up, run } = view;
     const bottom = TALL - EDGE.bottom;
+    for (const name of GRID) layers[name].replaceChildren();
     for (let power = Math.ceil(across.low - 1e-9); power <= across.high + 1e-9; power++) {
       const x = across.at(10 ** power);
       layers.grid.append(s("path", { d: `M${x} ${EDGE.top}V${bottom}` }));
@@ -159,6 +163,9 @@ export function createCurve({ moveTo }) {
     }
     if (ghost) rows.push(["ghost", "kept run", "The run you kept for comparison."]);
     if (run.events.length) rows.push(["events", `${run.events.length} events`, eventSentence(run)]);
+    const told = JSON.stringify(rows);
+    if (told === view.told) return;
+    view.told = told;
     legend.replaceChildren(...rows.map(([kind, text, sentence]) => explained(h("span", { class: `key ${kind}`, tabindex: 0 }, h("i", { "aria-hidden": "true" }), text), sentence)));
   }
 

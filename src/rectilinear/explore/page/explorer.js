@@ -1,7 +1,7 @@
 // The explorer as an anywidget front-end module: everything it knows comes from messages of its model.
 import { createCurve } from "./curve.js";
 import { createKeepers, pageWith } from "./keep.js";
-import { h, download, explained, icon, number, time, watchTips } from "./marks.js";
+import { h, download, explained, icon, number, time, watchTips, write } from "./marks.js";
 import { adjusted, createControls, createLights, createPointForm } from "./panels.js";
 import { createPaste } from "./paste.js";
 import { createPlane } from "./plane.js";
@@ -149,9 +149,10 @@ function render({ model, el }) {
     controls.show(view.state, live());
     pointForm.show(view.state.points, view.chosen, live());
     plane.show({ points: view.state.points, run: view.run, ghost: view.ghost, frame: view.frame, live: live() });
-    note.textContent = view.state.note;
+    write(note, view.state.note);
     const offered = [...presets.options].some((option) => option.value === view.state.name);
-    presets.value = offered && view.state.name !== "My data" ? view.state.name : "mine";
+    const chosen = offered && view.state.name !== "My data" ? view.state.name : "mine";
+    if (presets.value !== chosen) presets.value = chosen;
   }
 
   // As many runs of a drag are on their way as there are solvers; what comes meanwhile waits, and only the newest does.

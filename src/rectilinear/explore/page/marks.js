@@ -19,6 +19,15 @@ function filled(element, attributes, children) {
   return element;
 }
 
+// What is drawn at every move is written only where it changed: whatever is written makes the browser lay out and paint again.
+export function mark(element, attributes) {
+  for (const [name, value] of Object.entries(attributes)) if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value);
+}
+
+export function write(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
 const ICONS = {
   play: "M7 4.5L19 12L7 19.5Z",
   pause: "M6 4.5H10V19.5H6ZM14 4.5H18V19.5H14Z",

@@ -1,5 +1,5 @@
 // Controls of the problem, values of the chosen point, and hypotheses as lights.
-import { h, number, explained } from "./marks.js";
+import { h, write, number, explained } from "./marks.js";
 
 const SHOWN = 12; // hypotheses that are always seen
 const LIGHTS = { true: ["yes", "✓"], false: ["no", "×"], null: ["undecided", "?"] };
@@ -48,10 +48,10 @@ export function createControls({ change }) {
       if (input.tagName === "SELECT") {
         const same = [...input.options].find((option) => option.value === value || (Number(option.value) === next[name] && option.value !== ""));
         if (!same) input.append(h("option", { value }, value));
-        input.value = same ? same.value : value;
-      } else input.value = value;
+        if (!same || input.value !== same.value) input.value = same ? same.value : value;
+      } else if (input.value !== value) input.value = value;
     }
-    fields.until.previousSibling.textContent = next.far ? "Until log₁₀ t" : "Until t";
+    write(fields.until.previousSibling, next.far ? "Until log₁₀ t" : "Until t");
   }
 
   return { element, build, show };
@@ -94,10 +94,10 @@ export function createPointForm({ change }) {
     view = { points, chosen };
     element.hidden = chosen === null || !points[chosen];
     if (element.hidden) return;
-    title.textContent = `Point ${chosen + 1}`;
+    write(title, `Point ${chosen + 1}`);
     inputs.forEach((input, k) => {
       input.disabled = !live;
-      if (document.activeElement !== input) input.value = points[chosen][k];
+      if (document.activeElement !== input && input.value !== String(points[chosen][k])) input.value = points[chosen][k];
     });
   }
 

@@ -1,5 +1,5 @@
 // The plane: output field, kinks, neurons, and points that can be dragged.
-import { h, s, number, explained } from "./marks.js";
+import { h, s, mark, write, number, explained } from "./marks.js";
 import { heldAt, output, profile } from "./state.js";
 
 const SIZE = 600;
@@ -47,8 +47,7 @@ export function createPlane({ change, select }) {
   }
 
   const toPixels = (value, sign) => MIDDLE + (sign * value * MIDDLE) / view.range;
-  function toPlane(event) {
-    const box = svg.getBoundingClientRect();
+  function toPlane(event, box = svg.getBoundingClientRect()) {
     const round = (value) => Math.round(value * 1000) / 1000;
     return [round((((event.clientX - box.left) / box.width) * 2 - 1) * view.range), round((1 - ((event.clientY - box.top) / box.height) * 2) * view.range)];
   }
@@ -164,12 +163,14 @@ export function createPlane({ change, select }) {
     while (layers.points.children.length < view.points.length) layers.points.append(newPoint(layers.points.children.length));
     view.points.forEach(([x1, x2, y], k) => {
       const point = layers.points.children[k];
-      point.setAttribute("transform", `translate(${toPixels(x1, 1).toFixed(1)} ${toPixels(x2, -1).toFixed(1)})`);
-      point.setAttribute("class", `point ${y >= 0 ? "plus" : "minus"}${k === view.selected ? " selected" : ""}`);
-      point.children[2].setAttribute("d", y >= 0 ? "M-5 0H5M0-5V5" : "M-5 0H5");
       const told = view.run ? `, output ${number(output(view.run, view.frame, x1, x2), 3)}` : "";
-      point.setAttribute("aria-label", `Point ${k + 1} of ${view.points.length} at ${number(x1, 4)}, ${number(x2, 4)}, label ${number(y, 3)}${told}`);
-      point.setAttribute("tabindex", view.live ? 0 : -1);
+      mark(point.children[2], { d: y >= 0 ? "M-5 0H5M0-5V5" : "M-5 0H5" });
+      mark(point, {
+        transform: `translate(${toPixels(x1, 1).toFixed(1)} ${toPixels(x2, -1).toFixed(1)})`,
+        class: `point ${y >= 0 ? "plus" : "minus"}${k === view.selected ? " selected" : ""}`,
+        "aria-label": `Point ${k + 1} of ${view.points.length} at ${number(x1, 4)}, ${number(x2, 4)}, label ${number(y, 3)}${told}`,
+        tabindex: view.live ? 0 : -1,
+      });
     });
   }
 
@@ -242,7 +243,7 @@ export function createPlane({ change, select }) {
     const [x1, x2] = toPlane(event);
     view.moved = true;
     edit(withPoint(view.dragged, [x1, x2, view.points[view.dragged][2]]), false);
-    read(event);
+    readPoint(view.dragged);
   });
   const drop = () => {
     if (view.dragged === null) return;
@@ -259,24 +260,27 @@ export function createPlane({ change, select }) {
     actions.flip(Number(target.dataset.point));
   });
 
+  // What is under the cursor.
   function read(event) {
-    if (!view.run) return;
-    const [x1, x2] = toPlane(event);
-    const neuron = nearest(event);
     const point = event.target.closest("[data-point]");
-    const place = `x = (${number(x1, 3)}, ${number(x2, 3)})`;
-    if (point && view.points[point.dataset.point]) {
-      const [a, b, y] = view.points[point.dataset.point];
-      reading.textContent = `Point ${Number(point.dataset.point) + 1}: x = (${number(a, 5)}, ${number(b, 5)}), label ${number(y)}, output ${number(output(view.run, view.frame, a, b), 6)}`;
-    } else if (neuron !== null) {
+    if (!view.run) return;
+    if (point && view.points[point.dataset.point]) return readPoint(Number(point.dataset.point));
+    const box = svg.getBoundingClientRect();
+    const neuron = nearest(event, box);
+    const [x1, x2] = toPlane(event, box);
+    if (neuron !== null) {
       const at = view.frame * view.run.neurons + neuron;
       const held = heldAt(view.run, view.frame).some((hold) => hold.neuron === neuron);
-      reading.textContent = `Neuron ${neuron + 1}: w = (${number(view.run.first[2 * at], 4)}, ${number(view.run.first[2 * at + 1], 4)}), a = ${number(view.run.second[at], 4)}${held ? ", held on a kink" : ""}`;
-    } else reading.textContent = `${place}, output ${number(output(view.run, view.frame, x1, x2), 6)}`;
+      write(reading, `Neuron ${neuron + 1}: w = (${number(view.run.first[2 * at], 4)}, ${number(view.run.first[2 * at + 1], 4)}), a = ${number(view.run.second[at], 4)}${held ? ", held on a kink" : ""}`);
+    } else write(reading, `x = (${number(x1, 3)}, ${number(x2, 3)}), output ${number(output(view.run, view.frame, x1, x2), 6)}`);
   }
 
-  function nearest(event) {
-    const box = svg.getBoundingClientRect();
+  function readPoint(k) {
+    const [x1, x2, y] = view.points[k];
+    if (view.run) write(reading, `Point ${k + 1}: x = (${number(x1, 5)}, ${number(x2, 5)}), label ${number(y)}, output ${number(output(view.run, view.frame, x1, x2), 6)}`);
+  }
+
+  function nearest(event, box) {
     const [x, y] = [((event.clientX - box.left) / box.width) * SIZE, ((event.clientY - box.top) / box.height) * SIZE];
     let [best, distance] = [null, NEAR];
     for (let k = 0; k < view.run.neurons; k++) {

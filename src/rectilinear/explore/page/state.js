@@ -27,7 +27,9 @@ export function fromAddress(text, base) {
 
 function unpacked(text) {
   if (!text) return null;
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const letters = atob(text);
+  const bytes = new Uint8Array(letters.length);
+  for (let k = 0; k < letters.length; k++) bytes[k] = letters.charCodeAt(k);
   return new Float32Array(bytes.buffer);
 }
 
