@@ -7,6 +7,7 @@ import numpy as np
 from ..arrays import Array
 from ..errors import InputError
 from ..problem import Problem
+from .engines.constant_pulls import ConstantPulls
 from .engines.early_phase import EarlyPhase
 from .engines.engine import Engine
 from .engines.explicit_steps import SmoothEngine
@@ -31,6 +32,9 @@ FOLLOWED_RTOL = 1e-6  # where neurons are followed by themselves: less would sav
 # For two layers, from here on kinks are left to the error control. On eight tables plain steps then take a tenth to a half of what
 # following takes at 1e-3 and keep the loss to 5e-3; at 1e-3 their weights are off by 3e-3 to 0.1 of the largest, followed ones by 7e-4.
 PLAIN_RTOL = 3e-3
+# From here down plain steps leave the early phase to closed forms. Losses fall at the right time then, and it costs what it saves: a
+# pass over the samples for every kink, instead of steps.
+PLAIN_EARLY_RTOL = 1e-3
 SMOOTH_RTOL = 1e-5  # for explicit steps of three layers and more
 IMPULSE_RTOL = 1e-4  # loss curves are then right to some 1e-5, and ten times less costs three times as much
 FEW_SAMPLES = 150  # of mirrored data, up to which a kink-exact step (cubic in the samples) is cheaper than what it saves
@@ -176,6 +180,8 @@ def first_engine(
     if chosen == "impulses":
         return ImpulseEngine(problem, rtol)
     if chosen == "plain" and isinstance(field, TwoLayerField):
+        if early_phase and rtol <= PLAIN_EARLY_RTOL and ConstantPulls.applies(problem, rtol):
+            return ConstantPulls(problem, rtol, times, lambda grown, t, energy: plain_steps(grown, field, rtol, t, energy))
         return plain_steps(problem, field, rtol)
     decisions = Decisions(Kinks(problem))
     start = first_start(problem, decisions)

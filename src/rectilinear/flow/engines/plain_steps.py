@@ -123,9 +123,9 @@ class PlainSteps:
     name = "plain steps"
     chattering = False
 
-    def __init__(self, slopes: Slopes, rtol: float) -> None:
+    def __init__(self, slopes: Slopes, rtol: float, t: float = 0.0, energy: float = 0.0) -> None:
         self.field, self.rtol = slopes, rtol
-        self.t, self.energy, self.estimated_error = 0.0, 0.0, 0.0
+        self.t, self.energy, self.estimated_error = t, energy, 0.0
         self.y = slopes.start
         self.new = np.empty_like(self.y)
         self.slopes, self.squares = np.empty((tsitouras.STAGES, self.y.size)), np.empty(tsitouras.STAGES)
@@ -188,6 +188,6 @@ class PlainSteps:
         return None
 
 
-def plain_steps(problem: Problem, field: TwoLayerField, rtol: float) -> PlainSteps:
-    """The engine for a problem of two layers."""
-    return PlainSteps(TwoLayerSlopes(problem, field), rtol)
+def plain_steps(problem: Problem, field: TwoLayerField, rtol: float, t: float = 0.0, energy: float = 0.0) -> PlainSteps:
+    """The engine for a problem of two layers whose weights are those at time t."""
+    return PlainSteps(TwoLayerSlopes(problem, field), rtol, t, energy)

@@ -1,0 +1,143 @@
+"""The early phase of a plain run, from kink to kink: while outputs are negligible against the labels, pulls are those at f = 0.
+
+Tiny neurons turn before they grow, through half of all kinks, and what each gains or loses there it keeps: an error of its size is a
+shift of the time at which the loss falls. Plain steps are as wrong as their length times the jumps; constant pulls are followed
+exactly (constant_pull_kernels.py), each kink for a pass over the samples. early_phase.py does the same for engines that certify
+every event, to rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from ...arrays import Array
+from ...problem import Problem
+from ..deadline import look_at_clock
+from ..state import flatten, row_lengths
+from ..threads import in_shares
+from ..tolerances import TINY
+from .constant_pull_kernels import MOST_HELD, PulledNeurons, UnitKinks, move_neurons
+from .engine import Engine
+
+NEGLIGIBLE = 0.1  # outputs may reach this share of rtol, relative to the labels
+GROWTH = 3.0  # by which outputs are to grow in a step
+SMALLEST_STRETCH = 1e-3  # of such a step: then another engine goes on
+FAR_ENOUGH, TOO_FAR = 0.7, 2.0  # of what they may reach
+MOST_SAMPLES = 2_000  # whose products with each other are kept
+EVENT_WORK = 4  # multiply-adds that an event takes for every sample
+
+
+class ConstantPulls:
+    """The engine, asked for states at `times`; `then` makes the one that goes on with the problem as it has become, from a time and
+    an energy on."""
+
+    name = "early phase"
+    chattering = False
+
+    def __init__(self, problem: Problem, rtol: float, times: Array, then: Callable[[Problem, float, float], Engine]) -> None:
+        self.problem, self.times, self.then = problem, times, then
+        self.t, self.h, self.energy, self.over = 0.0, 0.0, 0.0, False
+        x, zero = problem.x, np.zeros_like(problem.y)
+        pulls = np.asarray(problem.loss.pull(problem.y, zero)) / len(zero)
+        self.first_loss = float(np.mean(problem.loss.value(problem.y, zero)))
+        lengths = row_lengths(x)
+        normals = x / np.maximum(lengths, TINY)[:, None]
+        short = normals.astype(np.float32)
+        self.kinks = UnitKinks(normals, short @ short.T, (1.0 - problem.network.alpha) * pulls * lengths)
+        self.neurons = self._placed(problem.weights[0].copy(), problem.weights[1][0].copy(), pulls)
+        self.longest, self.limit = float(lengths.max()), NEGLIGIBLE * rtol * float(np.sqrt(np.mean(problem.y**2)))
+        self.estimated_error, self.counts = NEGLIGIBLE * rtol, {"looks": 0, "crossings": 0, "gradients": 1}
+        self.first_along, self.stretch = self._along(), 1.0
+
+    @staticmethod
+    def applies(problem: Problem, rtol: float) -> bool:
+        """Two layers that both train, without regularisation, few enough samples, and outputs that may at least double."""
+        network, (first, second) = problem.network, problem.weights
+        if network.inputs < 2 or not all(network.trainable_layers) or problem.l2 or problem.data.samples > MOST_SAMPLES:
+            return False
+        outputs = row_lengths(problem.x).max() * np.abs(second[0]) @ row_lengths(first)
+        return bool(TINY < outputs < 0.5 * NEGLIGIBLE * rtol * np.sqrt(np.mean(problem.y**2)))
+
+    def _placed(self, w: Array, a: Array, pulls: Array) -> PulledNeurons:
+        """Neurons at a start."""
+        heights = w @ self.kinks.normals.T
+        sides = np.where(heights >= 0.0, 1.0, -1.0)
+        slopes = np.where(sides > 0.0, 1.0, self.problem.network.alpha)
+        g = (slopes * pulls) @ self.problem.x
+        held = np.zeros((len(a), MOST_HELD), dtype=np.intp)
+        holding = np.zeros(len(a), dtype=np.intp)
+        rates = sides * (g @ self.kinks.normals.T)
+        return PulledNeurons(w, g, a, np.abs(heights), rates, sides, held, np.zeros(held.shape), holding)
+
+    def _outputs(self, neurons: PulledNeurons) -> float:
+        """The bound |f(x)| <= |x| sum_h |a_h| |w_h| for the longest sample."""
+        return float(self.longest * (np.abs(neurons.a) @ row_lengths(neurons.w)))
+
+    def _along(self) -> float:
+        """Sum of a w.g, which grows as the loss falls."""
+        return float(self.neurons.a @ np.einsum("hk,hk->h", self.neurons.w, self.neurons.g))
+
+    @property
+    def step_end(self) -> float:
+        return self.t + self.h
+
+    def attempt(self, t_end: float) -> bool:
+        look_at_clock()
+        neurons, reached, self.h = self.neurons, self._outputs(self.neurons), 0.0
+        fastest = 2.0 * float(row_lengths(neurons.g).max())
+        h = min(self.stretch * np.log(min(GROWTH, self.limit / reached)) / max(fastest, TINY), t_end - self.t)
+        self.next = PulledNeurons(*(part.copy() for part in neurons))
+        self.saved = self.times[(self.times > self.t) & (self.times <= self.t + h)]
+        self.states_saved = np.empty((len(neurons.a), len(self.saved), neurons.w.shape[1] + 2))
+
+        def share(first: int, last: int) -> int:
+            return move_neurons(self.next, first, last, self.kinks, h, self.saved - self.t, self.states_saved)
+
+        met = in_shares(share, len(neurons.a), EVENT_WORK * 0.1 * neurons.heights.size * len(self.kinks.normals))
+        self.counts["looks"] += 1
+        outputs = self._outputs(self.next)
+        if min(met) < 0 or not outputs <= TOO_FAR * self.limit:
+            self.stretch *= 0.5
+            self.over = self.stretch < SMALLEST_STRETCH
+            return self.over
+        self.h = h
+        self.counts["crossings"] += sum(met)
+        self.over = outputs >= FAR_ENOUGH * self.limit
+        if outputs < np.sqrt(GROWTH) * reached:
+            self.stretch *= 2.0
+        return True
+
+    def states(self, times: Array) -> tuple[Array, Array]:
+        inputs = self.neurons.w.shape[1]
+        if not self.h:
+            flat = flatten((self.neurons.w, self.neurons.a[None]))
+            return np.repeat(flat[None], len(times), axis=0), np.full(len(times), self.energy)
+        rows = self.states_saved.transpose(1, 0, 2)[np.searchsorted(self.saved, times)]
+        flat = flatten((rows[:, :, :inputs], rows[:, None, :, inputs]))
+        return flat, rows[:, :, inputs + 1].sum(axis=1) - self.first_along
+
+    def commit(self) -> tuple[float, float]:
+        if self.h:
+            self.neurons, self.t, self.h = self.next, self.t + self.h, 0.0
+        w, g, a = self.neurons.w, self.neurons.g, self.neurons.a
+        along = np.einsum("hk,hk->h", w, g)
+        self.energy = self._along() - self.first_along
+        return float(np.sqrt(((a[:, None] * g) ** 2).sum() + along @ along)), self.first_loss - self._along()
+
+    def successor(self) -> Engine | None:
+        if not self.over:
+            return None
+        grown = replace(self.problem, weights=(self.neurons.w, self.neurons.a[None]))
+        return self.then(grown, self.t, self.energy)
+
+    def statistics(self) -> dict[str, int]:
+        return dict(self.counts)
+
+    def events(self) -> None:
+        return None
+
+    def group_counts(self) -> None:
+        return None

@@ -1,0 +1,101 @@
+"""The early phase of plain runs: against the one that certifies every event, and against followed neurons to the end."""
+
+import numpy as np
+import pytest
+
+import rectilinear as rl
+from rectilinear.flow.engines.constant_pulls import ConstantPulls
+from rectilinear.flow.engines.early_phase import EarlyPhase
+from rectilinear.flow.kinks.decisions import Decisions, first_start
+from rectilinear.flow.kinks.geometry import Kinks
+from rectilinear.flow.state import flatten, layers_of
+from test_followed import apart, ordinary, rank_deficient, shared_lines
+
+RTOL = 1e-2
+GRAM_ROUNDING = 1e-6  # products of normals are kept in single precision, 6e-8, and some hundred of them add up
+
+SETTINGS = [
+    {},
+    {"inputs": 2, "width": 30},
+    {"loss": "logistic", "alpha": 0.3},
+    {"bias": True},
+    {"samples": 150, "width": 30},
+    {"x": shared_lines()},
+    {"x": rank_deficient()},
+]
+
+
+def moved(problem, times):
+    """An early phase that has come as far as the last of these times, and its states at them (t, size)."""
+    engine, states = ConstantPulls(problem, RTOL, times, then=None), []
+    while engine.t < times[-1] and not engine.over:
+        if engine.attempt(times[-1]):
+            inside = times[(times > engine.t) & (times <= engine.step_end)]
+            states += list(engine.states(inside)[0]) if len(inside) else []
+            engine.commit()
+    return engine, np.array(states)
+
+
+def certified(problem, t):
+    """The neurons (h, inputs + 1) at t by the other early phase, and its events."""
+    decisions = Decisions(Kinks(problem))
+    phase = EarlyPhase(problem, decisions, first_start(problem, decisions), RTOL, lambda start: None)
+    phase.limit, phase.step_size = np.inf, t
+    assert phase.attempt(t)
+    phase.commit()
+    return phase.end.theta, phase.events()
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: ", ".join(setting))
+def test_neurons_are_where_certified_events_lead_them(setting, seed):
+    problem = ordinary(seed=seed, scale=1e-8, **setting)
+    engine, states = moved(problem, np.array([1.0, 3.0]))
+    neurons = np.concatenate([engine.neurons.w, engine.neurons.a[:, None]], axis=1)
+    exact, events = certified(problem, engine.t)  # a neuron that comes to w = 0 ends the phase
+    off = np.linalg.norm(neurons - exact, axis=1) / np.linalg.norm(exact, axis=1)
+    assert off.max() < GRAM_ROUNDING
+    assert events.count(rl.Kind.CROSS) > 5
+    halfway = flatten(layers_of(certified(problem, 1.0)[0]))
+    assert np.abs(states[0] - halfway).max() < GRAM_ROUNDING * np.abs(halfway).max()
+
+
+def test_the_settings_hold_release_and_turn():
+    problems = [ordinary(seed=seed, scale=1e-8, **setting) for setting in SETTINGS for seed in range(3)]
+    ends = [certified(problem, 3.0) for problem in problems]
+    assert sum(events.count(rl.Kind.HOLD) for _, events in ends) > 20
+    assert sum(events.count(rl.Kind.RELEASE) for _, events in ends) > 3
+    pairs = zip(ends, problems, strict=True)
+    assert any((np.sign(theta[:, -1]) != np.sign(problem.weights[1][0])).any() for (theta, _), problem in pairs)
+
+
+@pytest.mark.parametrize(("setting", "end"), [({}, 48.0), ({"loss": "logistic"}, 100.0), ({"alpha": 0.3}, 48.0)], ids=str)
+def test_plain_runs_fall_when_they_should(setting, end):
+    problem = ordinary(samples=200, inputs=6, width=20, scale=1e-3, **setting)
+    times = np.linspace(0.0, end, 9)  # once the loss has fallen, single neurons may go another way
+    exact = rl.simulate(problem, times, method="follow", rtol=1e-6)
+    run = rl.simulate(problem, times, method="plain", rtol=1e-3)
+    assert run.provenance["method"] == "early phase, plain steps"
+    assert np.abs(run.loss - exact.loss).max() < 3e-4 * exact.loss[0]
+    assert exact.loss[-1] < 0.99 * exact.loss[0]
+    assert run.audit.energy_residual < 3e-3
+    assert run.audit.balance_drift < 1e-3
+
+
+def test_a_run_that_ends_early_says_where_it_was():
+    problem = ordinary(samples=200, scale=1e-6)
+    times = np.array([0.0, 0.1, 0.2])
+    run = rl.simulate(problem, times, method="plain", rtol=1e-3)
+    exact = rl.simulate(problem, times, method="follow", rtol=1e-6)
+    assert run.provenance["method"] == "early phase"
+    assert apart(run, exact) < 1e-4  # a tenth of rtol, which is what outputs may come to
+    assert rl.simulate(problem, times, method="plain", rtol=1e-3, early_phase=False).provenance["method"] == "plain steps"
+    stopped = rl.simulate(problem, np.array([0.0, 100.0]), method="plain", rtol=1e-3, max_steps=1)
+    assert stopped.status is rl.Status.OUT_OF_STEPS
+    assert 0.0 < stopped.times[-1] < 100.0
+
+
+@pytest.mark.parametrize("setting", [{"scale": 0.3}, {"l2": 0.01}, {"trainable": (True, False)}, {"inputs": 1}], ids=str)
+def test_it_does_not_apply_to_large_weights_or_decay_or_layers_at_rest_or_one_input(setting):
+    assert not ConstantPulls.applies(ordinary(**{"scale": 1e-8, **setting}), RTOL)
+    assert ConstantPulls.applies(ordinary(scale=1e-8), RTOL)
