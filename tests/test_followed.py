@@ -13,7 +13,7 @@ from rectilinear.flow.deadline import OutOfTime, deadline
 from rectilinear.flow.engines import event_log, neuron_path
 from rectilinear.flow.field import make_field
 from rectilinear.flow.field.sample_lines import SampleLines
-from rectilinear.flow.kinks import contact, settling, single_neuron
+from rectilinear.flow.kinks import contact, single_neuron
 from rectilinear.flow.steppers.legendre_curves import LegendreCurves, gauss_rules
 
 WITHIN = 10  # times the tolerance: what a run may be off by
@@ -174,21 +174,6 @@ def test_first_fall_finds_the_first_root(seed, degree):
     if np.isfinite(found):
         assert abs(polynomial.polyval(found, c)) < 1e-9 * np.abs(c).sum()
         assert not (fine[: int(found * 20_000)] < -1e-9).any()
-
-
-@given(st.integers(0, 10_000), st.integers(1, 6))
-def test_the_box_problem_is_solved(seed, size):
-    rng = np.random.default_rng(seed)
-    normals = rng.standard_normal((size, size + 1))
-    normals /= np.linalg.norm(normals, axis=1)[:, None]
-    gram, q, bounds, mu = normals @ normals.T, rng.standard_normal(size), rng.random(size) + 0.1, np.empty(size)
-    settling.solve_box(gram, q, bounds, mu)
-    slope = gram @ mu - q
-    tolerance = 1e-7
-    assert (mu >= 0.0).all()
-    assert (mu <= bounds).all()
-    assert (slope[mu < bounds - tolerance] > -tolerance).all()
-    assert (slope[mu > tolerance] < tolerance).all()
 
 
 def test_a_neuron_without_kinks_follows_the_closed_form():

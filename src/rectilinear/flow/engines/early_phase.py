@@ -188,9 +188,7 @@ class EarlyPhase:
             self._drives[key] = self.pull @ self.kinks.seen(signs)
         return self._drives[key]
 
-    def _move_one(
-        self, h: int, theta: Array, signs: Signs, begin: float, used: float, length: float, line: int
-    ) -> float:
+    def _move_one(self, h: int, theta: Array, signs: Signs, begin: float, used: float, length: float, line: int) -> float:
         """One neuron with holds, from `used` to `length` after `begin`; what it adds to the energy."""
         kinks, decisions, energy, step = self.kinks, self.decisions, 0.0, np.inf
         for _ in range(MOST_EVENTS):

@@ -27,6 +27,7 @@ from ...events import Events, Kind
 from ...problem import Problem
 from ..field.sample_lines import SampleLines
 from ..kinks.decisions import Decisions
+from ..kinks.origin import count_exits
 from ..kinks.single_neuron import free_drives
 from ..state import Start as FirstStart
 from ..state import flatten
@@ -163,7 +164,7 @@ class FollowedNeurons:
 
     def states(self, times: Array) -> tuple[Array, Array]:
         step = self.step
-        if step is None or not len(times):
+        if step is None or not len(times) or not len(step.saved):  # the last: a run that was interrupted
             return self._flat(self.w[None], self.a[None]), np.full(len(times), self.energy)
         rows = np.searchsorted(self.t + step.saved * step.h, times * (1.0 - 1e-14))
         rows = np.minimum(rows, len(step.saved) - 1)
@@ -341,11 +342,17 @@ class FollowedNeurons:
     def _wake(self) -> None:
         woken = self.sleeping.leave(self.w, self.a, self.signs, self.heights, self.pulls)
         if woken.size:
-            self.log.add(np.array([[h, self.t, -1, Kind.ORIGIN, 0.0, 0.0, np.nan] for h in woken]))
+            share = self.decisions.share_woken
+            self.log.add(np.array([[h, self.t, -1, Kind.ORIGIN, 0.0, 0.0, share] for h in woken]))
 
     def _keep_events(self, step: Swept) -> None:
         rows = np.concatenate(step.happened)[:, :7]
         rows = rows[rows[:, 3] <= max(Kind)]
+        passed = rows[:, 3] == Kind.ORIGIN
+        for sign in np.unique(np.sign(step.end.a[rows[passed, 0].astype(np.intp)])):  # pulls change little within a step
+            ways = count_exits(self.decisions.kinks, float(sign), self.next.pulls / self.lines.samples)
+            alike = passed & (np.sign(step.end.a[rows[:, 0].astype(np.intp)]) == sign)
+            rows[alike, 6] = 1.0 / (max(ways, 1) + self.decisions.kinks.dead_cone)
         rows[:, 1] = self.t + rows[:, 1] * step.h
         rows[:, 4:6] /= step.h
         self.log.add(rows)

@@ -26,11 +26,10 @@ from numpy.typing import NDArray
 
 from ...arrays import Array, Indices, Signs
 from ..fast_math import FAST
-from ..kinks.settling import add_companions, hold_silently, meet, settle
+from ..kinks.settling import TOUCHING, add_touching, meet, settle
 from ..kinks.single_neuron import (
     DEATH,
     LEAVES_ABOVE,
-    LEAVES_BELOW,
     MEETS_KINK,
     NO_EVENT,
     NOBODY,
@@ -287,9 +286,6 @@ def follow_neurons(
                 recentre(drive, until)
                 tau += until
             lean = 1.0 if a[0] > 0.0 or (a[0] == 0.0 and a[1] >= 0.0) else -1.0
-            together = holding
-            if kind in (LEAVES_ABOVE, LEAVES_BELOW):
-                together = add_companions(step, w, signs, held, holding, basis, polynomials[0], ON_KINK * size, lean, tau)
             if rules.inputs > 1 and np.sqrt(inner(w, START, w, START)) <= AT_ORIGIN * size:
                 returns = returns + 1 if left_by < LEFT else 0
                 left_by, asleep = 0.0, returns >= RETURNS or holding >= rules.inputs
@@ -298,22 +294,8 @@ def follow_neurons(
                 event = pass_origin(step, w, drive, moments, signs, polynomials, events, moving[0], far, tau, event)
                 if not asleep and holding > 0:
                     holding, event = settle(
-                        step,
-                        drive,
-                        moments,
-                        signs,
-                        held,
-                        polynomials,
-                        events,
-                        holding,
-                        lean,
-                        NOBODY,
-                        NONE,
-                        tau,
-                        0.0,
-                        rounding,
-                        event,
-                    )
+                        step, drive, moments, signs, held, polynomials, events, holding, lean, tau, 0.0, rounding, event
+                    )  # fmt: skip
                     holding = span_of_held(held, holding, step.normals, basis)
                 turned, limit = 0.0, -1.0
                 for line in range(lines):
@@ -322,54 +304,58 @@ def follow_neurons(
             if kind == NO_EVENT:
                 continue
             if kind == MEETS_KINK:
-                holding, event = meet(
-                    step, drive, moments, signs, held, basis, polynomials, events, holding, lean, line, tau, rounding, event
-                )
+                held[holding] = line
+                together = add_touching(
+                    step, w, signs, due, near, listed, turned, TOUCHING * size, held, holding + 1, line
+                )  # fmt: skip
+                if together == 1:
+                    holding, event = meet(
+                        step, drive, moments, signs, held, polynomials, events, lean, line, tau, rounding, event
+                    )  # fmt: skip
+                else:
+                    side, ahead = signs[line], AHEAD if until == 0.0 else 0.0
+                    for m in range(together):
+                        due[held[m]] = turned
+                    holding, event = settle(
+                        step, drive, moments, signs, held, polynomials, events, together, lean, tau, ahead, rounding, event
+                    )  # fmt: skip
+                    fresh = line if signs[line] == side else NOBODY
                 due[line] = turned
                 if not rules.leaky and not awake(signs, step.sided):
                     event += note(events[event], tau, NOBODY, DEATH, 0.0, 0.0, np.nan, 0.0)
                     asleep = True
-            elif together > holding:
+            else:
+                # a hold that turns ends all: what attracted now repels, and the neuron leaves to the side that pushes less
+                together = add_touching(
+                    step, w, signs, due, near, listed, turned, TOUCHING * size, held, holding, NOBODY
+                )  # fmt: skip
                 for m in range(together):
                     due[held[m]] = turned
                 limit = -1.0
-                for m in range(holding, together):
-                    event = hold_silently(step, drive, moments, signs, polynomials[0], held[m], tau, events, event)
-                holding, event = settle(
-                    step,
-                    drive,
-                    moments,
-                    signs,
-                    held,
-                    polynomials,
-                    events,
-                    together,
-                    lean,
-                    NOBODY,
-                    NONE,
-                    tau,
-                    AHEAD,
-                    rounding,
-                    event,
-                )
-            else:
-                # a hold that turns ends all: what attracted now repels, and the neuron leaves to the side that pushes less
-                for m in range(holding if kind == TURNS else 1):
-                    fresh = held[m if kind == TURNS else line]
+                if kind == TURNS:
+                    a[0], lean = 0.0, 1.0 if a[1] >= 0.0 else -1.0
+                if kind == TURNS and together > 1:
+                    holding, event = settle(
+                        step, drive, moments, signs, held, polynomials, events, together, lean, tau, 0.0, rounding, event
+                    )  # fmt: skip
+                else:
+                    fresh = held[0 if kind == TURNS else line]
                     side, below, above = 1 if kind == LEAVES_ABOVE else -1, 0.0, 0.0
                     jump_from(step.jumps, fresh, tau, polynomials[0])
                     if kind == TURNS:
-                        a[0], turned_to = 0.0, 1.0 if a[1] >= 0.0 else -1.0
                         middle, half = inner(step.normals, fresh, drive, START), 0.5 * polynomials[0, 0]
-                        below, above = turned_to * (middle - half), turned_to * (middle + half)
+                        below, above = lean * (middle - half), lean * (middle + half)
                         side = 1 if below + above < 0.0 else -1
                     turn_to(drive, moments, signs, polynomials[0], step.normals, fresh, side, events[event])
                     event += note(events[event], tau, fresh, RELEASE, below, above, np.nan, float(side))
-                    due[fresh], near[listed] = turned, fresh
-                    listed = min(listed + 1, lines)
-                holding = 0 if kind == TURNS else holding - 1
-                for m in range(line, holding):
-                    held[m] = held[m + 1]
+                    for m in range(0 if kind == TURNS else line, together - 1):
+                        held[m] = held[m + 1]
+                    if together > holding:
+                        holding, event = settle(
+                            step, drive, moments, signs, held, polynomials, events, together - 1, lean, tau, AHEAD, rounding, event
+                        )  # fmt: skip
+                    else:
+                        holding -= 1
             holding = span_of_held(held, holding, step.normals, basis)
         start.gaps[h] = 1.0 / (1 + event - first_event)
         for e in range(first_event, event):

@@ -109,7 +109,7 @@ class StepEvents:
         waking = self.asleep[np.sign(groups.theta[self.asleep, -1]) == sign]
         if pattern is not None:
             for h in waking:
-                self.decisions.note(s, h, -1, Kind.ORIGIN)
+                self.decisions.note(s, h, -1, Kind.ORIGIN, multiplier=self.decisions.share_woken)
             groups.replace(waking, groups.theta[waking], np.repeat(pattern[None], len(waking), axis=0))
 
     def _release(self, pending: Pending, pull: Array, s: float) -> None:

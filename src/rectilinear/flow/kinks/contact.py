@@ -55,19 +55,9 @@ def resolve(kinks: Kinks, signs: Signs, touching: Indices, sign_a: float, pull: 
     came_from = signs[touching]
     slowest = NO_KINK_SPEED * float(np.abs(pull) @ np.abs(kinks.lengths))
     pushes = sign_a * jumps  # what crossing each line upwards adds to the velocity along it
-    gram, below = normals @ normals.T, sign_a * (normals @ drive)
-    outcome, q, mu = settle_together(gram, below, pushes, came_from, slowest)
-    pinned, left = pinned_line(gram, outcome, pushes, slowest), None
-    if pinned >= 0:
-        sides, ways, leaves = sides_of_descent(gram, below, pushes, came_from, arriving(gram, below, pushes, came_from))
-        if leaves or ways > 1:
-            left = (
-                int(touching[pinned]),
-                min(0.0, -outcome[pinned] * pushes[pinned]),
-                max(0.0, -outcome[pinned] * pushes[pinned]),
-            )
-        if leaves:
-            outcome, q, mu = settle_together(gram, below, pushes, sides, slowest)
+    gram = normals @ normals.T
+    outcome, q, mu, pinned, push = settle_as_descent(gram, sign_a * (normals @ drive), pushes, came_from, slowest)
+    left = (int(touching[pinned]), min(0.0, push), max(0.0, push)) if pinned >= 0 else None
     attracting = pushes < 0
     bounds, free = np.where(attracting, -pushes, 0.0), np.flatnonzero(attracting)
     multipliers = np.divide(mu, bounds, out=np.full(len(mu), np.nan), where=attracting)
@@ -79,6 +69,26 @@ def resolve(kinks: Kinks, signs: Signs, touching: Indices, sign_a: float, pull: 
             speeds[side, k] = _answered(k, pushed, gram, free[free != k], bounds)
     speeds[np.abs(speeds) <= slowest] = 0.0
     return Verdict(outcome, speeds[0], speeds[1], multipliers, left)
+
+
+@numba.njit(cache=True, nogil=True)
+def settle_as_descent(
+    gram: Array, below: Array, pushes: Array, came_from: Signs, slowest: float
+) -> tuple[Signs, Array, Array, int, float]:
+    """`settle_together`, except where that keeps a neuron on a line that repels and descent would not.
+
+    Then also that line, and what crossing it would add to the velocity along it; -1 where there is no such choice.
+    """
+    outcome, q, mu = settle_together(gram, below, pushes, came_from, slowest)
+    pinned, push = pinned_line(gram, outcome, pushes, slowest), 0.0
+    if pinned >= 0:
+        push = -outcome[pinned] * pushes[pinned]
+        sides, ways, leaves = sides_of_descent(gram, below, pushes, came_from, arriving(gram, below, pushes, came_from))
+        if leaves:
+            outcome, q, mu = settle_together(gram, below, pushes, sides, slowest)
+        elif ways == 1:
+            pinned = -1
+    return outcome, q, mu, pinned, push
 
 
 @numba.njit(cache=True, nogil=True)

@@ -228,6 +228,11 @@ class Decisions:
         chosen, ways = way_of_descent(self.kinks, sign_a, pull, coming)
         return (after, 1) if ways <= 1 or chosen is None else (chosen, ways)
 
+    @property
+    def share_woken(self) -> float:
+        """One over the ways of neurons that wake at w = 0: descents that get near it may also end where no sample activates them."""
+        return 0.5 if self.kinks.dead_cone else 1.0
+
     def events(self) -> Events:
         """The log as arrays, in order of time."""
         return Events.of_log(self.log)

@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import nnls
 
 from ...arrays import Array, Indices, Signs
 from ...dataset import find_lines
@@ -18,7 +19,7 @@ from ...problem import Problem
 from ..field.aligned_neurons import find_split
 from ..field.two_layer_kernels import INPUT_TILE, padded
 from ..threads import in_shares
-from ..tolerances import INDEPENDENT_NORMALS, INDEPENDENT_NORMALS_GRAM
+from ..tolerances import AT_ORIGIN, INDEPENDENT_NORMALS, INDEPENDENT_NORMALS_GRAM
 from .crossings import look_at_lines, look_at_split, next_catch
 
 MOST_REMEMBERED = 2**28  # bytes of samples as seen by patterns met before
@@ -71,6 +72,13 @@ class Kinks:
     @cached_property
     def arrays(self) -> KinkArrays:
         return KinkArrays(self.x, self.line, self.lengths, self.weights, self.normals, self.alpha)
+
+    @cached_property
+    def dead_cone(self) -> bool:
+        """Whether weights of some open cone activate no sample: all x_i.w < 0, which by Gordan is so unless some mean of them is zero."""
+        units = (np.sign(self.lengths)[:, None] * self.normals[self.line])[self.lengths != 0.0]
+        _, apart = nnls(np.vstack([units.T, np.ones(len(units))]), np.append(np.zeros(units.shape[1]), 1.0))
+        return bool(self.alpha == 0.0 and apart > AT_ORIGIN)
 
     def jumps(self, pull: Array) -> Array:
         """D_l of every line, (lines,)."""

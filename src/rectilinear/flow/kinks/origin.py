@@ -41,6 +41,12 @@ def exit_from_origin(kinks: Kinks, sign_a: float, pull: Array, directions: list[
     return None
 
 
+def count_exits(kinks: Kinks, sign_a: float, pull: Array) -> int:
+    """How many ways lead out of w = 0."""
+    traced = [_trace(kinks, direction, sign_a, pull) for direction in _highest(kinks, sign_a, pull)]
+    return len({way.tobytes() for way in traced if way is not None})
+
+
 def _highest(kinks: Kinks, sign_a: float, pull: Array) -> Array:
     """Directions (few, inputs) near local maxima of the potential sign_a sum_i pull_i sigma(w.x_i) that may be positive, best first.
 
@@ -80,6 +86,7 @@ def way_of_descent(kinks: Kinks, sign_a: float, pull: Array, coming: Array) -> t
     found: list[tuple[Array, Signs | None]] = []  # directions met, and the ways they lead to
     votes: dict[bytes, int] = {}
     ways: dict[bytes, Signs] = {}
+    lost = False  # whether one that comes along does not leave
     for k, direction in enumerate(_descents(kinks, sign_a, pull, coming)):
         near = [way for other, way in found if other @ direction > SAME_RAY]
         way = near[0] if near else _trace(kinks, direction, sign_a, pull)
@@ -88,9 +95,10 @@ def way_of_descent(kinks: Kinks, sign_a: float, pull: Array, coming: Array) -> t
         if way is not None:
             ways[way.tobytes()] = way
             votes[way.tobytes()] = votes.get(way.tobytes(), 0) + (k < STARTS)
+        lost = lost or (way is None and k < STARTS)
     if not any(votes.values()):
         return None, len(ways)
-    return ways[max(votes, key=lambda name: votes[name])], len(ways)
+    return ways[max(votes, key=lambda name: votes[name])], len(ways) + lost
 
 
 def _descents(kinks: Kinks, sign_a: float, pull: Array, coming: Array) -> Array:
