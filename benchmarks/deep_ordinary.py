@@ -42,6 +42,6 @@ def run(folder: Path) -> dict[str, Any]:
         problem = rl.Problem(rl.Dataset(x, y), network, network.init(scale=scale, seed=1), loss=loss)
         times = np.linspace(0.0, end, 21)
         results[name] = measured(problem, times, DEEP_RTOLS, ours.solve(problem, times, DEEP_TRUTH_RTOL, TRUTH_CAP))
-        show(report, name, results[name])
+        show(report, f"{name}, {len(times)} saved times", results[name])
     report.save(results, work_precision_figure(results))
     return results

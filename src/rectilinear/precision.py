@@ -41,7 +41,7 @@ class Precision:
         """The precision that numbers (n, d) show: float32 if they all fit in it, digits if they have few, else float64."""
         if _went_through_single(values):
             return cls("float32", GROWTH_OF_SINGLE * float(np.finfo(np.float32).eps) / 2)
-        found = [place for column in _some_columns(values) if (place := _last_place(column)) is not None]
+        found = [place for column in _uncertain_columns(values).T if (place := _last_place(column)) is not None]
         if not found:
             return FLOAT64
         digits, unit = max(found, key=lambda pair: pair[1])
@@ -93,17 +93,19 @@ def _went_through_single(values: Array) -> bool:
     return not np.array_equal(mantissas, np.round(mantissas))
 
 
-def _some_columns(values: Array) -> list[Array]:
-    chosen = np.unique(np.linspace(0, values.shape[1] - 1, LOOKED_AT).astype(int))
-    return [values[:, k] for k in chosen]
+def _uncertain_columns(values: Array) -> Array:
+    """Some of the columns, without those all of whose digits are meant as one look shows: whole numbers, or a large one of many digits."""
+    chosen = values[:, np.unique(np.linspace(0, values.shape[1] - 1, LOOKED_AT).astype(int))]
+    sizes = np.abs(chosen)
+    large = sizes[np.argmax(sizes >= 0.1 * sizes.max(axis=0, initial=0.0), axis=0), np.arange(sizes.shape[1])]
+    few = np.array([len(_digits(number)) <= MOST_DIGITS for number in large.tolist()], dtype=bool)
+    return np.asarray(chosen[:, few & (chosen != np.round(chosen)).any(axis=0)])
 
 
 def _last_place(column: Array) -> tuple[int, float] | None:
     """Digits of the largest numbers, and half a unit of their last place relative to the largest; None if all digits are meant."""
     sizes = np.abs(column)
     largest = float(sizes.max(initial=0.0))
-    if largest == 0.0 or np.array_equal(column, np.round(column)):
-        return None
     large = sizes[sizes >= 0.1 * largest][:LOOKED_AT]
     digits = 0
     for number in large.tolist():

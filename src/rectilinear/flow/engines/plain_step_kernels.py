@@ -25,15 +25,17 @@ def stage(y: Array, slopes: Array, coefficients: Array, h: float, out: Array) ->
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def drive_share(field: Rows, y: Array, first: int, last: int, single: bool, drive: Array) -> tuple[float, Rounding]:
+def drive_share(
+    field: Rows, y: Array, first: int, last: int, single: bool, measured: bool, drive: Array
+) -> tuple[float, Rounding]:  # fmt: skip
     """Write the share of these blocks of samples of P g_h to `drive` (neurons, inputs); returns their summed loss.
 
-    In double or in single precision, then with what rounding does (see field/single_precision.py).
+    In double or in single precision, then with what rounding does if that is to be `measured` (see field/single_precision.py).
     """
     neurons, inputs = drive.shape
     w, a = y[: neurons * inputs].reshape(neurons, inputs), y[neurons * inputs :]
     if single:
-        return single_drive(field, w, a, first, last, drive)
+        return single_drive(field, w, a, first, last, measured, drive)
     v = np.zeros(inputs)
     for h in range(neurons):
         for k in range(inputs):
@@ -70,7 +72,8 @@ def all_stages(
     total, rounding = 0.0, Rounding(0.0, 0.0, 0.0)
     for s in range(1, tableau.shape[0]):
         stage(y, slopes, tableau[s, :s], h, new)
-        total, rounding = drive_share(field, new, 0, field.blocks.shape[0], single, drive)
+        at_end = s == tableau.shape[0] - 1
+        total, rounding = drive_share(field, new, 0, field.blocks.shape[0], single, at_end, drive)
         squares[s] = velocity(field, new, drive, slopes[s])
     return total, rounding
 

@@ -87,7 +87,7 @@ class TwoLayerSlopes:
     def slope(self, y: Array, out: Array) -> tuple[float, float]:
         def share(first: int, last: int) -> tuple[Array, float, Rounding]:
             drive = np.empty_like(self.drive)
-            return drive, *drive_share(self.field, y, first, last, self.single, drive)
+            return drive, *drive_share(self.field, y, first, last, self.single, True, drive)
 
         (drive, total, self.rounding), *others = in_shares(share, self.count, self.work)
         for more, part, rounding in others:

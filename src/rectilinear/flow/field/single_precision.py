@@ -92,8 +92,13 @@ def unit_neurons(w: Array, a: Array) -> tuple[Single, Single, float, Array]:
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
-def single_drive(field: Rows, w: Array, a: Array, first: int, last: int, drive: Array) -> tuple[float, Rounding]:
-    """Write the share of blocks first..last-1 to P g_h in `drive` (neurons, inputs); returns their summed loss, and the rounding."""
+def single_drive(
+    field: Rows, w: Array, a: Array, first: int, last: int, measured: bool, drive: Array
+) -> tuple[float, Rounding]:  # fmt: skip
+    """Write the share of blocks first..last-1 to P g_h in `drive` (neurons, inputs); returns their summed loss, and the rounding.
+
+    Those are zero unless they are to be `measured`.
+    """
     (_, inputs, size), (neurons, count) = field.blocks.shape, (w.shape[0], field.lengths.shape[0])
     c, e = 0.5 * (1.0 + field.alpha), 0.5 * (1.0 - field.alpha)
     directions, strengths, largest, v = unit_neurons(w, a)
@@ -113,9 +118,10 @@ def single_drive(field: Rows, w: Array, a: Array, first: int, last: int, drive: 
         for h in range(neurons):
             strength, weight = strengths[h], abs(strengths[h])
             for i in range(size):
-                height = abs(z[h, i])
-                even[i] += strength * height
-                around[i] += weight * height
+                even[i] += strength * abs(z[h, i])
+            if measured:
+                for i in range(size):
+                    around[i] += weight * abs(z[h, i])
         for k in range(inputs):
             row = field.rows[k, start : start + here]
             for i in range(here):
@@ -126,18 +132,20 @@ def single_drive(field: Rows, w: Array, a: Array, first: int, last: int, drive: 
         for i in range(here):
             scale = e * largest * field.lengths[start + i]
             y, f = field.labels[start + i], c * linear[i] + scale * even[i]
-            wrong = scale * around[i] * sample_curvature(field.loss, y, f)
             pull = sample_pull(field.loss, y, f)
-            total += sample_loss(field.loss, y, f)
-            pull_squares += wrong * wrong
-            squares += pull * pull
+            if measured:
+                wrong = scale * around[i] * sample_curvature(field.loss, y, f)
+                total += sample_loss(field.loss, y, f)
+                pull_squares += wrong * wrong
+                squares += pull * pull
             odd_pull[i] = pull
             even_pull[i] = pull
             if field.mirrored[start + i]:
                 y, f = field.mirror_labels[start + i], scale * even[i] - c * linear[i]
                 pull = sample_pull(field.loss, y, f)
-                total += sample_loss(field.loss, y, f)
-                squares += pull * pull
+                if measured:
+                    total += sample_loss(field.loss, y, f)
+                    squares += pull * pull
                 odd_pull[i] -= pull
                 even_pull[i] += pull
             even_pull[i] *= e * field.lengths[start + i]
