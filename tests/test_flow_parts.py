@@ -9,12 +9,12 @@ import rectilinear as rl
 from rectilinear.flow.collocation import (
     ALL_NODES,
     NODES,
-    bases_at,
     basis_at,
     earliest,
     fall,
     first_root,
-    integral_weights,
+    integrals_to,
+    stages_at,
     value_at,
 )
 from rectilinear.flow.engines.early_phase_kernels import (
@@ -121,10 +121,12 @@ def test_values_and_integrals_of_the_polynomial_are_exact():
         coefficients, values = polynomial(rng)
         assert value_at(values, u) == pytest.approx(np.polyval(coefficients, u), abs=1e-12)
         assert basis_at(u) @ values == pytest.approx(np.polyval(coefficients, u), abs=1e-12)
-        np.testing.assert_array_equal(bases_at(np.array([u, 0.5])), [basis_at(u), basis_at(0.5)])
+        stages = (values - values[0])[1:, None, None] * np.array([[1.0, -2.0, 0.5]])
+        expected = (basis_at(u) @ values - values[0]) * np.array([[1.0, -2.0, 0.5]])
+        np.testing.assert_allclose(stages_at(stages, np.array([0.5, u]))[1], expected, atol=1e-12)
         quartic = coefficients[1:]
         integral = np.polyval(np.polyint(quartic), u)
-        assert integral_weights(np.array([u]))[0] @ np.polyval(quartic, NODES) == pytest.approx(integral, abs=1e-12)
+        assert integrals_to(np.polyval(quartic, NODES), np.array([0.5, u]))[1] == pytest.approx(integral, abs=1e-12)
 
 
 def test_the_first_root_is_where_the_polynomial_first_falls_through_zero():

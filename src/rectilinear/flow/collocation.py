@@ -80,22 +80,30 @@ def basis_at(u: float) -> Array:
     return out
 
 
-def bases_at(points: Array) -> Array:
-    """The same at several points, (points, 6)."""
-    out = np.empty((len(points), STAGES + 1))
-    _bases(points, out)
+@numba.njit(cache=True, nogil=True)
+def stages_at(stages: Array, shares: Array) -> Array:
+    """The polynomial through 0 at 0 and `stages` (5, rows, columns) at the nodes, at each share (u, rows, columns)."""
+    out, weights = np.zeros((len(shares), *stages.shape[1:])), np.empty(STAGES + 1)
+    for k in range(len(shares)):
+        basis(shares[k], weights)
+        for s in range(STAGES):
+            for row in range(stages.shape[1]):
+                for column in range(stages.shape[2]):
+                    out[k, row, column] += weights[s + 1] * stages[s, row, column]
     return out
 
 
 @numba.njit(cache=True, nogil=True)
-def _bases(points: Array, out: Array) -> None:
-    for k in range(len(points)):
-        basis(points[k], out[k])
-
-
-def integral_weights(shares: Array) -> Array:
-    """Weights (u, 5) of stage values in the integrals from 0 to each share, in units of the step."""
-    return np.asarray(shares[:, None] ** np.arange(1, STAGES + 1) @ ANTIDERIVATIVE)
+def integrals_to(values: Array, shares: Array) -> Array:
+    """The integrals (u,) from 0 to each share, in units of the step, of the polynomial through `values` (5,) at the stage nodes."""
+    out = np.zeros(len(shares))
+    for k in range(len(shares)):
+        for power in range(STAGES - 1, -1, -1):
+            coefficient = 0.0
+            for s in range(STAGES):
+                coefficient += ANTIDERIVATIVE[power, s] * values[s]
+            out[k] = (out[k] + coefficient) * shares[k]
+    return out
 
 
 @numba.njit(cache=True, nogil=True)

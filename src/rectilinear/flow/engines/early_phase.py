@@ -55,20 +55,21 @@ class EarlyPhase:
         kinks = self.kinks = decisions.kinks
         zero = np.zeros_like(problem.y)
         self.pull = np.asarray(problem.loss.pull(problem.y, zero)) / len(zero)
-        self.jumps = kinks.jumps(self.pull)
-        self.matters = np.abs(self.jumps) > NO_JUMP * kinks.jumps(np.abs(self.pull)).max()
+        jumps = kinks.jumps(self.pull)
+        self.matters = np.abs(jumps) > NO_JUMP * kinks.jumps(np.abs(self.pull)).max()
+        self.constant_pull, self.kinks_that_matter = ConstantPull(self.pull, jumps, self.matters), int(self.matters.sum())
         self.estimated_error = NEGLIGIBLE * rtol
         self.limit = NEGLIGIBLE * rtol * float(np.sqrt(np.mean(problem.y**2)))
         self.reach = np.linalg.norm(kinks.x, axis=1)
         self.longest = float(self.reach.max())
         self.common = 0.5 * (1.0 + kinks.alpha) * (self.pull @ kinks.x)  # the drive of every neuron if no kink matters
-        strongest = np.abs(self.pull) @ self.reach if self.matters.any() else np.linalg.norm(self.common)
+        strongest = np.abs(self.pull) @ self.reach if self.kinks_that_matter else np.linalg.norm(self.common)
         self.step_size = GROWTH / max(float(strongest), TINY)
         self.first_loss = float(np.mean(problem.loss.value(problem.y, zero)))
         self.looks = self.halvings = 0
         self._drives: dict[bytes, Array] = {}
         self.outputs = self._outputs(start.theta)
-        work = len(start.theta) * float(self.matters.sum()) ** 2 * kinks.x.shape[1]
+        work = len(start.theta) * float(self.kinks_that_matter) ** 2 * kinks.x.shape[1]
         self.over = work > MOST_WORK or self.outputs > self.limit
 
     @staticmethod
@@ -113,7 +114,7 @@ class EarlyPhase:
         return self._next.t
 
     def states(self, times: Array) -> tuple[Array, Array]:
-        if not self.matters.any():
+        if not self.kinks_that_matter:
             theta, energies = self._moved_together(times - self.t)
             return flatten(layers_of(theta)), energies
         at, theta, energies = self.end, np.empty((len(times), *self.end.theta.shape)), np.empty(len(times))
@@ -131,13 +132,13 @@ class EarlyPhase:
             heights = theta[:, :-1] @ self.kinks.normals.T
             fresh = (signs != 0) & ~self.matters[None, :] & (heights != 0.0)
             self.end.signs = np.where(fresh, np.sign(heights), signs).astype(np.int8)
-        drives = (self.kinks.slopes(signs) * self.pull) @ self.kinks.x if self.matters.any() else self.common[None, :]
+        drives = (self.kinks.slopes(signs) * self.pull) @ self.kinks.x if self.kinks_that_matter else self.common[None, :]
         speed = np.sum((theta[:, -1:] * drives) ** 2) + np.sum(np.sum(drives * theta[:, :-1], axis=1) ** 2)
         return float(np.sqrt(speed)), self.first_loss - self.end.energy
 
     def _moved(self, at: Start, t: float) -> Start:
         """All neurons, that were so, at a later time."""
-        if not self.matters.any():
+        if not self.kinks_that_matter:
             theta, energies = self._moved_together(np.array([t - self.t]))
             return Start(t, theta[0], at.signs, float(energies[0]))
         after = Start(t, at.theta.copy(), at.signs.copy(), at.energy)
@@ -160,20 +161,19 @@ class EarlyPhase:
 
     def _move_each(self, theta: Array, signs: Signs, begin: float, length: float) -> float:
         """Every neuron from kink to kink; crossings are logged, other decisions taken one by one. What all add to the energy."""
-        kinks, drive = self.kinks, ConstantPull(self.pull, self.jumps, self.matters)
+        kinks, crossed = self.kinks.arrays, self.kinks_that_matter
         all_used, all_energies = np.zeros(len(theta)), np.zeros(len(theta))
         all_where = np.full(len(theta), -1, dtype=np.intp)
-        crossed = int(self.matters.sum())
         for part in chunks(len(theta), len(theta) * (1.0 + crossed) * kinks.x.size):
             neurons = EarlyNeurons(theta[part], signs[part], all_used[part], all_energies[part], all_where[part])
             held = np.flatnonzero((neurons.signs == 0).any(axis=1))
             if held.size:
                 drives = np.array([self._drive(signs) for signs in neurons.signs[held]])
-                advance_held(neurons, held, drives, kinks.arrays, self.matters, length)
+                advance_held(neurons, held, drives, kinks, self.matters, length)
             events = np.empty((max(64, 4 * crossed * len(neurons.theta)), 5))
             count = len(events)
             while count == len(events):  # once, unless neurons cross a kink many times
-                count = advance_free(neurons, kinks.arrays, drive, length, events)
+                count = advance_free(neurons, kinks, self.constant_pull, length, events)
                 for n, at, line, below, above in events[:count].tolist():
                     self.decisions.note(begin + at, part.start + int(n), int(line), Kind.CROSS, below, above)
         for h in np.flatnonzero(all_used < length).tolist():

@@ -81,8 +81,12 @@ class KnownStep:
         return share, None if count < 0 else (theta, signs, reached, status, events[:count])
 
     def _deciding(self, h: int, theta: Array, signs: Signs, u: float, band: float) -> tuple[Array, Signs] | None:
-        """One neuron from u to the end, through holds and the origin; None if that does not end."""
-        kinks, step = self.decisions.kinks, self._known_pulls()
+        """One neuron from u to the end, through holds and the origin; None if that does not end.
+
+        Nor does it where a neuron that was sent back from a kink, and has not moved since, is beyond it again: it does not go where its
+        velocity points, as the rest of the step is too long for its polynomial.
+        """
+        kinks, step, decided = self.decisions.kinks, self._known_pulls(), -1.0
         path, pull = np.empty((STAGES + 1, len(theta))), np.empty(len(self.problem.y))
         for _ in range(MOST_EVENTS):
             collocate_neuron(theta, kinks.seen(signs), step, u, self.end, path)
@@ -100,5 +104,8 @@ class KnownStep:
             if turn < when:
                 signs, theta = self.decisions.turn(h, theta, signs, pull, self.t + u * self.h)
             else:
-                signs, theta = self.decisions.settle(h, theta, signs, np.array([line]), pull, self.t + u * self.h)
+                after, theta = self.decisions.settle(h, theta, signs, np.array([line]), pull, self.t + u * self.h)
+                if u == decided and (after == signs).all():
+                    return None
+                signs, decided = after, u
         return None

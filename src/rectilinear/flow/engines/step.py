@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...arrays import Array
-from ..collocation import NODES, STAGES, WEIGHTS, bases_at, integral_weights
+from ..collocation import NODES, STAGES, WEIGHTS, integrals_to, stages_at
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,19 +43,17 @@ class Step:
 
     def at(self, shares: Array) -> tuple[Array, Array]:
         """How far carriers have moved (u, carriers, inputs + 1) after each share of the step, and the integral of the squared speed."""
-        return self._moved(shares), self.h * (integral_weights(shares) @ self.energies[1:])
-
-    def _moved(self, shares: Array) -> Array:
-        flat = bases_at(shares)[:, 1:] @ self.stages.reshape(STAGES, -1)
-        return flat.reshape(len(shares), *self.stages.shape[1:])
+        return stages_at(self.stages, shares), self.h * integrals_to(self.energies[1:], shares)
 
     def beginning(self, length: float) -> Array:
         """Stages of a step from the same state of another length, guessed."""
-        return self._moved(NODES * (length / self.h))
+        guess: Array = stages_at(self.stages, NODES * (length / self.h))
+        return guess
 
     def ahead(self, length: float) -> Array:
         """Stages of a step of this length from the end of this one, guessed."""
-        return self._moved(1.0 + NODES * (length / self.h)) - self.stages[-1]
+        guess: Array = stages_at(self.stages, 1.0 + NODES * (length / self.h)) - self.stages[-1]
+        return guess
 
     def standing(self) -> Step:
         """The same state at all nodes, and no time passes: an event at the very start is decided before anything moves."""
