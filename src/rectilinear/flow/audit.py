@@ -32,14 +32,17 @@ def audit_run(
     if energy is not None:
         fallen = (objective[0] - objective)[len(objective) - len(times) :]
         residual = float(np.max(np.abs(fallen - energy), initial=0.0)) / start
-    weight_error = float(errors[-1]) if errors is not None and len(errors) else None
+    drift = _balance_drift(problem, times, weights)
+    weight_error = (
+        max(float(errors[-1]), drift or 0.0) if errors is not None and len(errors) else None
+    )  # a drift is an error
     loss_error = None
     if errors is not None and energy is not None and len(times) > 1:
         speeds = np.sqrt(np.maximum(np.diff(energy), 0.0) / np.diff(times))
         lengths = np.sqrt(sum((layer[1:] ** 2).sum(axis=(1, 2)) for layer in weights))
         loss_error = float(np.max(speeds * lengths * errors[1:])) / start
     rise = float(np.max(np.diff(objective), initial=0.0)) / start
-    return Audit(_balance_drift(problem, times, weights), rise, residual, weight_error, loss_error)
+    return Audit(drift, rise, residual, weight_error, loss_error)
 
 
 def _balance_drift(problem: Problem, times: Array, weights: tuple[Array, ...]) -> float | None:

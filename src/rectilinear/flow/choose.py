@@ -24,6 +24,7 @@ from .field.two_layer import TwoLayerField
 from .kinks.decisions import Decisions, first_start
 from .kinks.geometry import Kinks
 from .state import Start
+from .tolerances import TINY
 
 METHODS = ("kinks", "follow", "plain", "impulses", "smooth")
 TIGHTEST, LOOSEST = 1e-13, 1e-2
@@ -39,6 +40,8 @@ SMOOTH_RTOL = 1e-5  # for explicit steps of three layers and more
 IMPULSE_RTOL = 1e-4  # loss curves are then right to some 1e-5, and ten times less costs three times as much
 FEW_SAMPLES = 150  # of mirrored data, up to which a kink-exact step (cubic in the samples) is cheaper than what it saves
 SMALLEST_FOLLOWED = 1e-100  # weights
+LAZY = 300.0  # root of the summed squares of what neurons put out, over the residuals: followed to 1e-6, losses are right to 1e-4
+FEW_SAMPLES_LAZY = 500  # up to which the few kink-exact steps of such a run take seconds
 MOST_KINK_EXACT_WORK = 3e8  # of a run: a second or so, what following costs at a like tolerance
 # Deep networks. Measured for 24 to 720 kinks (samples x hidden neurons): locating costs 6 ms per kink at any tolerance, impulses as
 # much at 1e-7 to 1e-8, whatever the size, and less in proportion to rtol^(-0.2 to -0.4) before. From 24 to 320 kinks, at 1e-6 and
@@ -117,7 +120,18 @@ def reason(problem: Problem, method: str, rtol: float) -> str:
 
 def too_many_kinks(problem: Problem) -> bool:
     """Whether stopping the network at every kink costs more than following neurons by themselves."""
-    return not _folds(problem) and kink_exact_work(problem) > MOST_KINK_EXACT_WORK
+    return not _folds(problem) and kink_exact_work(problem) > MOST_KINK_EXACT_WORK and not _lazy(problem)
+
+
+def _lazy(problem: Problem) -> bool:
+    """Whether neurons put out so much more than residuals are that they hardly move: they meet few kinks, and steps must see residuals."""
+    if problem.data.samples > FEW_SAMPLES_LAZY:
+        return False
+    w, a = problem.weights
+    pull = np.asarray(problem.loss.pull(problem.y, problem.output(problem.weights)))
+    residual = 2.0 * problem.data_loss(problem.weights) / max(float(np.sqrt(np.mean(pull**2))), TINY)
+    outputs = np.linalg.norm(a[0] * np.linalg.norm(w, axis=1)) * np.mean(np.linalg.norm(problem.x, axis=1))
+    return bool(outputs > LAZY * residual)
 
 
 def kink_exact_work(problem: Problem) -> float:

@@ -314,7 +314,9 @@ class KinkEngine:
         self.clock.stamp(self.decisions.log, step)
         self.clock.advance(step)
         self.energy += step.energy
-        self.estimated_error += max(step.error, 0.0) * self.rtol
+        self.estimated_error += (
+            max(step.error, 0.0) * self.rtol + step.h * self.accuracy.noise
+        )  # rounding moves neurons as well
         self.pull, self.known, self.last = step.pulls[-1], None, step if step.h > 0.0 else None
         if self.pending is not None:
             still = step.h == 0.0
