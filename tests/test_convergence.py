@@ -5,6 +5,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import rectilinear as rl
+from compiled_parts import from_python
 from rectilinear.events import Kind
 from rectilinear.flow.collocation import ORDER
 from rectilinear.flow.engines import explicit_steps
@@ -13,6 +14,8 @@ from rectilinear.flow.state import flatten
 from rectilinear.flow.steppers import radau
 from rectilinear.flow.steppers.chebyshev import Cubic, StabilisedStepper, coefficients
 from rectilinear.flow.steppers.dormand_prince import ExplicitStepper
+
+velocity = from_python(frozen.velocity)
 
 
 def six_points(width, scale, seed):
@@ -42,7 +45,7 @@ def test_collocation_converges_with_order_nine(loss, end, steps, l2):
 
     def rhs(_, flat):
         out = np.empty_like(theta)
-        frozen.velocity(flat.reshape(theta.shape), field, out, np.empty((3, 2)), np.empty(6), np.empty(6))
+        velocity(flat.reshape(theta.shape), field, out, np.empty((3, 2)), np.empty(6), np.empty(6))
         return out.ravel()
 
     exact = solve_ivp(rhs, (0.0, end), theta.ravel(), method="DOP853", rtol=1e-13, atol=1e-14).y[:, -1]

@@ -5,15 +5,18 @@ import pytest
 
 import naive
 import rectilinear as rl
+from compiled_parts import from_python
 from rectilinear.flow import collocation, threads
 from rectilinear.flow.field import DeepField, TwoLayerField, aligned_neurons, make_field
+from rectilinear.flow.field import frozen as frozen_kernels
 from rectilinear.flow.field.common_patterns import CommonPatterns
 from rectilinear.flow.field.deep_kernels import BLOCK as DEEP_BLOCK
-from rectilinear.flow.field.frozen import FrozenField, linearise, solve, velocity
+from rectilinear.flow.field.frozen import FrozenField
 from rectilinear.flow.field.two_layer_kernels import BLOCK, padded
 from rectilinear.flow.kinks.geometry import Kinks
 from rectilinear.flow.state import flatten, unflatten
 
+velocity, linearise, solve = map(from_python, (frozen_kernels.velocity, frozen_kernels.linearise, frozen_kernels.solve))
 ROUNDING = 1e-13  # of the largest entry: sums of a few hundred terms in another order
 LOSSES = ("square", "logistic", "exponential")
 ALPHAS = (0.0, 0.3, 1.0)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numba
 import numpy as np
 from scipy.special import roots_jacobi
 
 from ..arrays import Array, Complex
+from .compiled import kernel
 
 STAGES = 5
 ORDER = 2 * STAGES - 1
@@ -57,7 +57,7 @@ HALVINGS = 60  # of an interval within a step: what is left is rounding
 SMALLEST_GAP = 1e-12  # of the step: how soon after leaving a kink a neuron may come back to it
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def basis(u: float, out: Array) -> None:
     """Write the values at u of the Lagrange polynomials of the six nodes."""
     total = 0.0
@@ -80,7 +80,7 @@ def basis_at(u: float) -> Array:
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def stages_at(stages: Array, shares: Array) -> Array:
     """The polynomial through 0 at 0 and `stages` (5, rows, columns) at the nodes, at each share (u, rows, columns)."""
     out, weights = np.zeros((len(shares), *stages.shape[1:])), np.empty(STAGES + 1)
@@ -93,7 +93,7 @@ def stages_at(stages: Array, shares: Array) -> Array:
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def integrals_to(values: Array, shares: Array) -> Array:
     """The integrals (u,) from 0 to each share, in units of the step, of the polynomial through `values` (5,) at the stage nodes."""
     out = np.zeros(len(shares))
@@ -106,7 +106,7 @@ def integrals_to(values: Array, shares: Array) -> Array:
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def value_at(values: Array, u: float) -> float:
     """The polynomial through `values` (6,) at the nodes, at u."""
     top = bottom = 0.0
@@ -120,7 +120,7 @@ def value_at(values: Array, u: float) -> float:
     return top / bottom
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def first_root(values: Array, band: float, before: float) -> float:
     """Where the polynomial through `values` (6,) first falls below -band, if before `before`; 2.0 if it does not."""
     for j in range(1, ALL_NODES.shape[0]):
@@ -141,7 +141,7 @@ def first_root(values: Array, band: float, before: float) -> float:
     return 2.0
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def fall(values: Array, level: float, low: float, high: float) -> tuple[float, float]:
     """Neighbours between `low` and `high` where the polynomial through `values` (6,) falls from above `level` to it or below."""
     for _ in range(HALVINGS):

@@ -3,16 +3,16 @@ the time, which the first run after an install waits for."""
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from ..arrays import Array
+from .compiled import kernel
 
 SWEEPS = 30  # of rotations; convergence is quadratic, five or six are the rule
 EPSILON = np.finfo(float).eps
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def solve_in_place(matrix: Array, right: Array) -> None:
     """right (n, m) becomes matrix^{-1} right, by elimination with row pivots; the matrix (n, n) is used up."""
     size, columns = right.shape
@@ -38,7 +38,7 @@ def solve_in_place(matrix: Array, right: Array) -> None:
             right[r, k] /= matrix[r, r]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def principal_axes(moments: Array) -> Array:
     """Orthonormal eigenvectors of a symmetric matrix (n, n), one a row, in no order; the matrix is used up.
 

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import Array, Indices
-from ..fast_math import FAST
+from ..compiled import fast_kernel, kernel
 
 MOST_HELD = 16  # kinks of one neuron
 MOST_EVENTS = 50  # of one neuron in a step, over the number of kinks
@@ -53,7 +52,7 @@ class PulledNeurons(NamedTuple):
     holding: Indices
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def dot(u: Array, v: Array) -> float:
     total = 0.0
     for k in range(u.shape[0]):
@@ -61,7 +60,7 @@ def dot(u: Array, v: Array) -> float:
     return total
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def next_kink(heights: Array, rates: Array, lean: float, reach: float) -> tuple[float, int]:
     """How far the first kink on the way is and which; `reach` and -1 if none is so near."""
     count, where = heights.shape[0], -1
@@ -78,7 +77,7 @@ def next_kink(heights: Array, rates: Array, lean: float, reach: float) -> tuple[
     return reach, where
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def shift(kinks: UnitKinks, g: Array, rates: Array, sides: Array, line: int, change: float) -> None:
     """Add change n_line to the drive."""
     row, factor = kinks.gram[line], np.float32(change)
@@ -88,7 +87,7 @@ def shift(kinks: UnitKinks, g: Array, rates: Array, sides: Array, line: int, cha
         g[k] += change * kinks.normals[line, k]
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def take_shares(neurons: PulledNeurons, n: int, kinks: UnitKinks, attract: bool) -> None:
     """Bring the shares of the kinks held to where they minimise |g|, if `attract`; if not, each to the side that pushes less."""
     g, held, shares, count = neurons.g[n], neurons.held[n], neurons.shares[n], neurons.holding[n]
@@ -106,7 +105,7 @@ def take_shares(neurons: PulledNeurons, n: int, kinks: UnitKinks, attract: bool)
             break
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def settle(neurons: PulledNeurons, n: int, kinks: UnitKinks, attract: bool) -> None:
     """Find the shares of the kinks held, and leave those whose share is none or all."""
     g, rates, sides = neurons.g[n], neurons.rates[n], neurons.sides[n]
@@ -132,7 +131,7 @@ def settle(neurons: PulledNeurons, n: int, kinks: UnitKinks, attract: bool) -> N
     neurons.holding[n] = left
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def elapsed(b: float, a: float, b_end: float, a_end: float, size: float) -> float:
     """The time in which b and a have become b_end and a_end under a drive of that size."""
     if abs(b + a) >= abs(b - a):
@@ -140,7 +139,7 @@ def elapsed(b: float, a: float, b_end: float, a_end: float, size: float) -> floa
     return np.log((b - a) / (b_end - a_end)) / size
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def move_neuron(neurons: PulledNeurons, n: int, kinks: UnitKinks, length: float, saved: Array, out: Array) -> int:
     """Move a neuron by `length`; its state (w, a, a w.g) at the times `saved` goes to `out` (t, inputs + 2). Returns how many kinks it
     met, -1 if they were too many or all at once."""
@@ -204,7 +203,7 @@ def move_neuron(neurons: PulledNeurons, n: int, kinks: UnitKinks, length: float,
     return -1
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def move_neurons(
     neurons: PulledNeurons, first: int, last: int, kinks: UnitKinks, length: float, saved: Array, out: Array
 ) -> int:  # fmt: skip

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from ...arrays import Array, Indices, Mask, Signs
+from ..compiled import in_line, kernel, part
 from ..kinks.crossings import touches_another
 from ..kinks.geometry import KinkArrays
 
@@ -35,7 +35,7 @@ class EarlyNeurons(NamedTuple):
     where: Indices
 
 
-@numba.njit(cache=True, nogil=True)
+@in_line
 def _next_root(c: float, b: float, p: float, m: float, side: float) -> float:
     """Smallest E > 1 where side * (c (p E + m/E)/2 + b) falls through zero; inf if there is none."""
     best = np.inf
@@ -56,7 +56,7 @@ def _next_root(c: float, b: float, p: float, m: float, side: float) -> float:
     return best
 
 
-@numba.njit(cache=True, nogil=True)
+@part
 def dot(a: Array, b: Array) -> float:
     """a.b over the length of a: b may have an outgoing weight more."""
     total = 0.0
@@ -65,7 +65,7 @@ def dot(a: Array, b: Array) -> float:
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def move(theta: Array, g: Array, time: float) -> None:
     """Move one neuron (inputs + 1,) under a constant drive."""
     d = g.shape[0]
@@ -87,7 +87,7 @@ def move(theta: Array, g: Array, time: float) -> None:
     theta[d] = half - other
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def next_kink(theta: Array, g: Array, signs: Signs, normals: Array, matters: Mask) -> tuple[float, int]:
     """When and where one neuron under a constant drive leaves its side of a kink that matters; inf and -1 if it never does."""
     d = g.shape[0]
@@ -113,7 +113,7 @@ def next_kink(theta: Array, g: Array, signs: Signs, normals: Array, matters: Mas
     return np.log(best) / size, where
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def sign_change(theta: Array, g: Array) -> float:
     """When the outgoing weight of one neuron under a constant drive passes through zero; inf if it never does."""
     size = np.sqrt(dot(g, g))
@@ -124,7 +124,7 @@ def sign_change(theta: Array, g: Array) -> float:
     return np.log(m / p) / (2.0 * size) if p != 0.0 and m / p > 1.0 else np.inf
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def advance_held(neurons: EarlyNeurons, held: Indices, drives: Array, kinks: KinkArrays, matters: Mask, time: float) -> None:
     """Move those of the `held` neurons (m,), with drives (m, inputs), by `time` to which nothing happens until then."""
     for m in range(held.shape[0]):
@@ -138,15 +138,15 @@ def advance_held(neurons: EarlyNeurons, held: Indices, drives: Array, kinks: Kin
             neurons.used[n] = time
 
 
-@numba.njit(cache=True, nogil=True)
+@in_line
 def _is_free(signs: Signs) -> bool:
-    for line in range(signs.shape[0]):
+    for line in range(signs.shape[0]):  # noqa: SIM110  (generators are not compiled)
         if signs[line] == 0:
             return False
     return True
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def advance_free(neurons: EarlyNeurons, kinks: KinkArrays, drive: ConstantPull, time: float, events: Array) -> int:
     """Move free neurons by `time`; one that meets a kink which pushes from both sides is left there, at `used`, line `where`.
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from ...arrays import Array, Indices, Signs
 from ..collocation import MATRIX, NODES, STAGES, basis, first_root
+from ..compiled import in_line, kernel
 from ..kinks.contact import ON_A_BOUND, multiplier
 from ..kinks.crossings import touches_another
 from ..kinks.geometry import KinkArrays
@@ -45,7 +45,7 @@ class FreeNeurons(NamedTuple):
     status: Indices
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def pulls_at(pulls: Array, u: float, out: Array) -> None:
     """The pulls (samples,) at u, from their values at the six nodes."""
     weights = np.empty(pulls.shape[0])
@@ -57,7 +57,7 @@ def pulls_at(pulls: Array, u: float, out: Array) -> None:
         out[i] = total
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def collocate_neuron(theta: Array, seen: Array, step: KnownPulls, start: float, end: float, path: Array) -> None:
     """Move one neuron (inputs + 1,) from `start` to `end` (in units of the step); `path` (6, inputs + 1) at the nodes in between."""
     samples, d = seen.shape
@@ -104,7 +104,7 @@ def collocate_neuron(theta: Array, seen: Array, step: KnownPulls, start: float, 
         path[s + 1, d] = outgoing[s, 0]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def first_kink(path: Array, signs: Signs, normals: Array, band: float) -> tuple[float, int]:
     """When (0 to 1 along `path`) a neuron first leaves its side of a kink, and which; 2.0 and -1 if it does not."""
     best, where = 2.0, -1
@@ -126,7 +126,7 @@ def first_kink(path: Array, signs: Signs, normals: Array, band: float) -> tuple[
     return best, where
 
 
-@numba.njit(cache=True, nogil=True)
+@in_line
 def see(kinks: KinkArrays, signs: Signs, held: int, seen: Array) -> None:
     """Write the samples (samples, inputs) as a neuron of this pattern sees them, off the normal of the line that holds it, if any."""
     samples, d = seen.shape
@@ -141,7 +141,7 @@ def see(kinks: KinkArrays, signs: Signs, held: int, seen: Array) -> None:
                 seen[i, j] -= along * kinks.normals[held, j]
 
 
-@numba.njit(cache=True, nogil=True)
+@in_line
 def both_sides(kinks: KinkArrays, seen: Array, pull: Array, line: int, side: int, sign_a: float) -> tuple[float, float]:
     """The velocities n.dw/dt, per size of a, of a neuron that reaches a line from this side: below it and above it."""
     speed, jump = 0.0, 0.0
@@ -156,7 +156,7 @@ def both_sides(kinks: KinkArrays, seen: Array, pull: Array, line: int, side: int
     return (here, there) if side < 0 else (there, here)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def follow_free(free: FreeNeurons, kinks: KinkArrays, step: KnownPulls, end: float, events: Array) -> int:
     """Follow free neurons up to `end` (1 is the whole step), in place.
 

@@ -20,12 +20,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import Array, Indices, Signs
-from ..fast_math import FAST
+from ..compiled import fast_kernel, kernel
 from ..kinks.settling import TOUCHING, add_touching, meet, settle
 from ..kinks.single_neuron import (
     DEATH,
@@ -102,7 +101,7 @@ class End(NamedTuple):
     saved_a: Array
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@fast_kernel
 def expand(w: Array, a: Array, g: Array, rules: Rules, wanted: float, size: float) -> tuple[int, float]:
     """Taylor coefficients of w (order + 1, inputs) and a under the drive g: how many, and how far they reach (at most `wanted`)."""
     degree, inputs = g.shape[0] - 1, w.shape[1]
@@ -128,7 +127,7 @@ def expand(w: Array, a: Array, g: Array, rules: Rules, wanted: float, size: floa
     return rules.order, min(wanted, (allowed / (last + 1e-300)) ** (1.0 / rules.order))
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@fast_kernel
 def measure(w: Array, order: int, length: float, sizes: Array) -> None:
     """Norms of w's coefficients, and their parts across w and against it, over |w|, into the rows of `sizes` (3, order + 1)."""
     for j in range(1, order + 1):
@@ -138,7 +137,7 @@ def measure(w: Array, order: int, length: float, sizes: Array) -> None:
         sizes[2, j] = max(0.0, -along) / length
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@fast_kernel
 def state_at(w: Array, order: int, u: float, out: Array) -> None:
     """The polynomial of w at u."""
     for k in range(w.shape[1]):
@@ -148,7 +147,7 @@ def state_at(w: Array, order: int, u: float, out: Array) -> None:
             out[k] = out[k] * u + w[j, k]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@fast_kernel
 def add_moments(
     w: Array, a: Array, order: int, tau: float, u: float, quadrature: Array, point: Array, moments: Array
 ) -> None:  # fmt: skip
@@ -168,7 +167,7 @@ def add_moments(
             here, before = ((2 * i + 1) * t * here - i * before) / (i + 1), here
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def rest(w: Array, a: Array, rules: Rules, tau: float, saved: Array, done: int, out_w: Array, out_a: Array) -> None:
     """Weights that nothing drives any more: only decay is left, to the end of the step."""
     first, second = rules.decay * rules.first_trains, rules.decay * rules.second_trains
@@ -181,7 +180,7 @@ def rest(w: Array, a: Array, rules: Rules, tau: float, saved: Array, done: int, 
     a[0] *= np.exp(-second * (1.0 - tau))
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@fast_kernel
 def follow_neurons(
     neurons: Indices, start: Start, drives: Array, step: KnownStep, rules: Rules, quadrature: Array, end: End, events: Array,
     ends: Indices,

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from ...arrays import Array
-from ..fast_math import FAST
+from ..compiled import fast_kernel
 from ..field.single_precision import Rounding, Rows, single_drive
 from ..field.two_layer_kernels import drive_of_rows, velocity_of_drive
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def stage(y: Array, slopes: Array, coefficients: Array, h: float, out: Array) -> None:
     """out = y + h sum_s c_s slopes_s."""
     for i in range(out.shape[0]):
@@ -24,7 +23,7 @@ def stage(y: Array, slopes: Array, coefficients: Array, h: float, out: Array) ->
                 out[i] += c * slope[i]
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def drive_share(
     field: Rows, y: Array, first: int, last: int, single: bool, measured: bool, drive: Array
 ) -> tuple[float, Rounding]:  # fmt: skip
@@ -49,7 +48,7 @@ def drive_share(
     return total, Rounding(0.0, 0.0, 0.0)
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def velocity(field: Rows, y: Array, drive: Array, slope: Array) -> float:
     """Write -grad L to `slope`, from P g_h of all rows; returns |grad L|^2."""
     neurons, inputs = drive.shape
@@ -64,7 +63,7 @@ def velocity(field: Rows, y: Array, drive: Array, slope: Array) -> float:
     return square
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def all_stages(
     field: Rows, y: Array, slopes: Array, squares: Array, tableau: Array, h: float, single: bool, new: Array, drive: Array
 ) -> tuple[float, Rounding]:
@@ -78,7 +77,7 @@ def all_stages(
     return total, rounding
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def relative_error(y: Array, new: Array, slopes: Array, weights: Array, neurons: int, rows: int) -> float:
     """Root mean square over neurons of |sum_s weights_s slopes_s| over the neuron's size, the larger of y's and new's.
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from ...arrays import Array, Indices, Mask
-from ..fast_math import FAST
+from ..compiled import fast_kernel, fast_part, kernel, part
 from .sample_losses import pair_pulls
 from .two_layer_kernels import reach_and_sum
 
@@ -56,7 +55,7 @@ class Zero(NamedTuple):
     is_odd: bool  # pulls at x and -x are opposite: to first order the even part of f makes no difference
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_part
 def _angles(turned: Array, sides: Array) -> tuple[Array, Array, Array]:
     """The line r in the middle of the neurons s_h w_h, and w_h.r/|w_h| and the sine of the angle to it of every neuron.
 
@@ -87,7 +86,7 @@ def _angles(turned: Array, sides: Array) -> tuple[Array, Array, Array]:
     return r, cosines, sines
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_part
 def _distances(r: Array, rows: Array, lengths: Array) -> Array:
     """r.x/|x| of every row."""
     found = np.zeros(rows.shape[1])
@@ -99,7 +98,7 @@ def _distances(r: Array, rows: Array, lengths: Array) -> Array:
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@part
 def turned_copy(w: Array) -> Array:
     """w.T in memory of its own."""
     turned = np.empty((w.shape[1], w.shape[0]))
@@ -109,7 +108,7 @@ def turned_copy(w: Array) -> Array:
     return turned
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def cheapest_split(w: Array, a: Array, rows: Array, lengths: Array, worthwhile: float) -> Split:
     """The cheapest split for neurons w (h, d), a (h,) and rows (d or more, n) of the given lengths (n,).
 
@@ -147,7 +146,7 @@ def find_split(w: Array, a: Array, rows: Array, lengths: Array) -> Split | None:
     return split if split.cost < WORTHWHILE else None
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_part
 def sums_of_split(split: Split, rows: Array, lengths: Array, turned: Array, a: Array) -> tuple[bool, Sums]:
     """Whether the split is right for these neurons, and, if so, their sums over rows (inputs or more, n); `turned` (inputs, h).
 
@@ -203,7 +202,7 @@ def sums_of_split(split: Split, rows: Array, lengths: Array, turned: Array, a: A
     return True, Sums(linear, even, near, at_near, far_sides, of_others)
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def drive_of_split(
     split: Split,
     rows: Array,
@@ -271,7 +270,7 @@ def drive_of_split(
     return True, total
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def cheap_losses(
     states: Array,
     inputs: int,

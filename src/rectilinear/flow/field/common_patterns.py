@@ -7,18 +7,17 @@ them are driven by (1/P) sum_i pull_i sigma'_gi x_i: two products of lines and p
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from ...arrays import Array, Indices
 from ...problem import Problem
-from ..fast_math import FAST
+from ..compiled import fast_kernel
 from ..state import unflatten
 from .two_layer_kernels import velocity_of_drive
 from .weight_decay import add_decay
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def outputs_of_patterns(w: Array, a: Array, pattern: Indices, normals: Array, line: Indices, reach: Array) -> Array:
     """f (samples,) of neurons w (h, inputs), a (h,); `normals` is (inputs, lines), `reach` (patterns, samples) is sigma'_gi c_i."""
     inputs, lines = normals.shape
@@ -36,7 +35,7 @@ def outputs_of_patterns(w: Array, a: Array, pattern: Indices, normals: Array, li
     return f
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def drives_of_patterns(pull: Array, normals: Array, line: Indices, reach: Array) -> Array:
     """P g of every pattern (patterns, inputs), given the pulls (samples,)."""
     inputs, lines = normals.shape

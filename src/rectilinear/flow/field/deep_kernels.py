@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from ...arrays import Array, Indices, Mask
-from ..fast_math import FAST
+from ..compiled import fast_kernel, in_line, kernel
 from .sample_losses import sample_loss, sample_pull
 
 TINY = np.finfo(float).tiny
@@ -31,14 +30,14 @@ class DeepRows(NamedTuple):
     l2: float
 
 
-@numba.njit(cache=True, nogil=True)
+@in_line
 def block_of(first: int, last: int) -> int:
     """The size of blocks of at most BLOCK, all about as large, that cover samples first..last-1."""
     blocks = max(1, -(-(last - first) // BLOCK))
     return max(1, -(-(last - first) // blocks))
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def room_for(net: DeepRows) -> Array:
     """Memory for a pass: two layers of signals that come back, the activations of all layers, and one layer's drive."""
     widest, widths, largest = 0, 0, 0
@@ -49,21 +48,21 @@ def room_for(net: DeepRows) -> Array:
     return np.empty(min(BLOCK, net.y.shape[0]) * (widths + 2 * widest) + largest)
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@in_line
 def activate(z: Array, alpha: float) -> None:
     """Write sigma(z) over z."""
     for i in range(z.shape[0]):
         z[i] = z[i] if z[i] > 0.0 else alpha * z[i]
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@in_line
 def times_slope(signal: Array, sigma: Array, alpha: float) -> None:
     """Multiply by sigma'(z), which the sign of sigma(z) tells."""
     for i in range(signal.shape[0]):
         signal[i] = signal[i] if sigma[i] > 0.0 else alpha * signal[i]
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@in_line
 def last_layer(net: DeepRows, a: Array, below: Array, start: int, signal: Array, drive: Array) -> float:
     """Outputs a.sigma of a block that begins with sample `start`, its summed loss, a's drive, and the signal pull sigma' a back."""
     total = 0.0
@@ -81,7 +80,7 @@ def last_layer(net: DeepRows, a: Array, below: Array, start: int, signal: Array,
     return total
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def drive_of_samples(net: DeepRows, theta: Array, first: int, last: int, backward: bool, room: Array, drive: Array) -> float:
     """Write the share of samples first..last-1 of -P grad <l> to `drive` (flat), and return their summed loss.
 
@@ -127,7 +126,7 @@ def drive_of_samples(net: DeepRows, theta: Array, first: int, last: int, backwar
     return total
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def velocity_of_drive(net: DeepRows, theta: Array, drive: Array, slope: Array) -> float:
     """Write -grad L to `slope` from P times its part that samples make, zero for layers that do not train; returns |grad L|^2."""
     at, square, share = 0, 0.0, 1.0 / net.y.shape[0]
@@ -140,7 +139,7 @@ def velocity_of_drive(net: DeepRows, theta: Array, drive: Array, slope: Array) -
     return square
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def layer_sizes(shapes: Indices, old: Array, new: Array, sizes: Array) -> None:
     """Write the root mean square of each layer's weights to all of them, of the larger of old and new component by component."""
     at = 0

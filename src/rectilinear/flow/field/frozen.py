@@ -17,11 +17,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from ...arrays import Array, Complex, Indices, Mask
-from ..fast_math import FAST
+from ..compiled import fast_part, in_line, kernel, part
 from .log_domain import normalised_pulls
 from .sample_losses import mean_pulls
 
@@ -48,7 +47,7 @@ class Linearisation(NamedTuple):
     couplings: Complex
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_part
 def velocity(theta: Array, field: FrozenField, out: Array, g: Array, pull: Array, curvature: Array) -> tuple[float, float]:
     """Write d theta/dt (neurons, inputs + 1), the drives g (groups, inputs), pulls q and the diagonal of C (samples,).
 
@@ -56,15 +55,16 @@ def velocity(theta: Array, field: FrozenField, out: Array, g: Array, pull: Array
     """
     neurons, d = theta.shape[0], theta.shape[1] - 1
     groups, samples = field.seen.shape[0], field.seen.shape[1]
+    group, seen, train, l2 = field.group, field.seen, field.train, field.l2
     v, f = np.zeros((groups, d)), np.zeros(samples)
     for e in range(neurons):
         for j in range(d):
-            v[field.group[e], j] += theta[e, d] * theta[e, j]
+            v[group[e], j] += theta[e, d] * theta[e, j]
     for k in range(groups):
         for i in range(samples):
             output = 0.0
             for j in range(d):
-                output += v[k, j] * field.seen[k, i, j]
+                output += v[k, j] * seen[k, i, j]
             f[i] += output
     if field.rescaled:
         objective = normalised_pulls(field.loss, field.y, f, field.live, pull, curvature)
@@ -75,20 +75,20 @@ def velocity(theta: Array, field: FrozenField, out: Array, g: Array, pull: Array
             g[k, j] = 0.0
         for i in range(samples):
             for j in range(d):
-                g[k, j] += pull[i] * field.seen[k, i, j]
+                g[k, j] += pull[i] * seen[k, i, j]
     energy = 0.0
     for e in range(neurons):
-        a, k, gain = theta[e, d], field.group[e], 0.0
+        a, k, gain = theta[e, d], group[e], 0.0
         for j in range(d):
             gain += g[k, j] * theta[e, j]
-            out[e, j] = field.train[0] * (a * g[k, j] - field.l2 * theta[e, j])
+            out[e, j] = train[0] * (a * g[k, j] - l2 * theta[e, j])
             energy += out[e, j] * out[e, j]
-        out[e, d] = field.train[1] * (gain - field.l2 * a)
+        out[e, d] = train[1] * (gain - l2 * a)
         energy += out[e, d] * out[e, d]
     return objective, energy
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def rounding(
     theta: Array, group: Indices, seen: Array, reaches: Array, y: Array, pull: Array, bends: Array, share: float
 ) -> tuple[Array, float, float, bool]:
@@ -120,7 +120,7 @@ def rounding(
     return sizes, largest, share * outputs.max(), made_all
 
 
-@numba.njit(cache=True, nogil=True)
+@fast_part
 def linearise(theta: Array, field: FrozenField, mus: Complex, g: Array, pull: Array, curvature: Array) -> Linearisation:
     """For mu_q - J, where `velocity` found these drives, pulls and curvatures; `mus` includes the weight decay."""
     samples = pull.shape[0]
@@ -131,7 +131,7 @@ def linearise(theta: Array, field: FrozenField, mus: Complex, g: Array, pull: Ar
     return Linearisation(theta, g, mus, couplings)
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@in_line
 def _add_kernels(theta: Array, field: FrozenField, mus: Complex, g: Array, kernels: Complex) -> None:
     """Add K = j^T A^{-1} j for each mu to `kernels` (mus, samples, samples).
 
@@ -140,14 +140,14 @@ def _add_kernels(theta: Array, field: FrozenField, mus: Complex, g: Array, kerne
     """
     neurons, d = theta.shape[0], theta.shape[1] - 1
     groups, samples = field.seen.shape[0], field.seen.shape[1]
-    first_trains, second_trains = field.train[0], field.train[1]
+    group, first_trains, second_trains = field.group, field.train[0], field.train[1]
     heights, drive, mixed = np.empty((samples, neurons)), np.empty(samples), np.empty(samples)
     flat, bent = np.empty_like(mus), np.empty_like(mus)
     first = 0
     for k in range(groups):
         seen = field.seen[k]
         last, square, size = first, 0.0, 0.0
-        while last < neurons and field.group[last] == k:
+        while last < neurons and group[last] == k:
             square += theta[last, d] * theta[last, d]
             last += 1
         for j in range(d):
@@ -183,7 +183,7 @@ def _add_kernels(theta: Array, field: FrozenField, mus: Complex, g: Array, kerne
                 kernels[q, other, i] = kernels[q, i, other]
 
 
-@numba.njit(cache=True, nogil=True)
+@in_line
 def _couple(rescaled: bool, pull: Array, curvature: Array, kernel: Complex) -> None:
     """Replace K by (I + C K)^{-1} C, with C = diag(curvature), in rescaled time less pull pull^T."""
     samples = pull.shape[0]
@@ -206,7 +206,7 @@ def _couple(rescaled: bool, pull: Array, curvature: Array, kernel: Complex) -> N
             kernel[i, other] = inverse[i, other] * curvature[other] - total * pull[other]
 
 
-@numba.njit(cache=True, nogil=True)
+@in_line
 def _arrow_solve(mu: complex, g: Array, train: Array, b: Complex, out: Complex) -> None:
     """Solve [[mu, -g], [-g^T, mu]] out = b for one neuron; coordinates that do not train stay zero."""
     d = g.shape[0]
@@ -229,41 +229,35 @@ def _arrow_solve(mu: complex, g: Array, train: Array, b: Complex, out: Complex) 
         out[d] = b[d] / mu
 
 
-@numba.njit(cache=True, nogil=True)
+@part
 def solve(at: Linearisation, field: FrozenField, q: int, b: Complex, out: Complex) -> None:
-    """out = (mu_q - J)^{-1} b by Woodbury's formula, b and out (neurons, inputs + 1)."""
-    theta, seen, train, mu = at.theta, field.seen, field.train, at.mus[q]
+    """out = (mu_q - J)^{-1} b = A^{-1}(b - j (I + C K)^{-1} C j^T A^{-1} b) by Woodbury's formula, b and out (neurons, inputs + 1)."""
+    theta, couplings, seen, group, train, mu = at.theta, at.couplings, field.seen, field.group, field.train, at.mus[q]
     neurons, d = theta.shape[0], theta.shape[1] - 1
     groups, samples = seen.shape[0], seen.shape[1]
-    push = np.zeros((groups, d), dtype=np.complex128)
-    for e in range(neurons):
-        k, a = field.group[e], theta[e, d]
-        _arrow_solve(mu, at.g[k], train, b[e], out[e])
-        for j in range(d):
-            push[k, j] += a * out[e, j] + out[e, d] * theta[e, j]
-    change = np.zeros(samples, dtype=np.complex128)
-    for k in range(groups):
+    push, back = np.zeros((groups, d), dtype=np.complex128), np.zeros((groups, d), dtype=np.complex128)
+    change, right = np.empty(samples, dtype=np.complex128), np.empty(d + 1, dtype=np.complex128)
+    for final in range(2):
+        for e in range(neurons):
+            k, a, gain = group[e], theta[e, d], 0.0j
+            for j in range(d):
+                right[j] = b[e, j] - train[0] * a * back[k, j]
+                gain += theta[e, j] * back[k, j]
+            right[d] = b[e, d] - train[1] * gain
+            _arrow_solve(mu, at.g[k], train, right, out[e])
+            for j in range(d):
+                push[k, j] += a * out[e, j] + out[e, d] * theta[e, j]
+        if final:
+            return
         for i in range(samples):
-            value = 0.0j
-            for j in range(d):
-                value += push[k, j] * seen[k, i, j]
-            change[i] += value
-    push[:] = 0.0
-    for i in range(samples):
-        answer = 0.0j
-        for other in range(samples):
-            answer += at.couplings[q, i, other] * change[other]
-        for k in range(groups):
-            for j in range(d):
-                push[k, j] += answer * seen[k, i, j]
-    right, correction = np.empty(d + 1, dtype=np.complex128), np.empty(d + 1, dtype=np.complex128)
-    for e in range(neurons):
-        k, a = field.group[e], theta[e, d]
-        gain = 0.0j
-        for j in range(d):
-            right[j] = train[0] * a * push[k, j]
-            gain += theta[e, j] * push[k, j]
-        right[d] = train[1] * gain
-        _arrow_solve(mu, at.g[k], train, right, correction)
-        for j in range(d + 1):
-            out[e, j] -= correction[j]
+            change[i] = 0.0
+            for k in range(groups):
+                for j in range(d):
+                    change[i] += push[k, j] * seen[k, i, j]
+        for i in range(samples):
+            answer = 0.0j
+            for other in range(samples):
+                answer += couplings[q, i, other] * change[other]
+            for k in range(groups):
+                for j in range(d):
+                    back[k, j] += answer * seen[k, i, j]

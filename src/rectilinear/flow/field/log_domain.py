@@ -8,16 +8,16 @@ couples the samples.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from ...arrays import Array, Mask
+from ..compiled import kernel
 from .sample_losses import EXPONENTIAL
 
 FAR_MARGIN = 30.0  # beyond it ln(1 + e^{-m}) equals e^{-m} to double precision
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def normalised_pulls(loss: int, y: Array, f: Array, live: Mask, pull: Array, curvature: Array) -> float:
     """Write -l'_i / S and l''_i / S, S the sum of the live losses, for outputs f (samples,); return ln(S / samples).
 

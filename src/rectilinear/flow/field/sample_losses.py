@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from ...arrays import Array, Mask
 from ...losses import LOSSES
+from ..compiled import in_line, part
 
 SQUARE, EXPONENTIAL = LOSSES["square"].code, LOSSES["exponential"].code
 
 
-@numba.njit(cache=True, inline="always")
+@in_line
 def sample_loss(loss: int, y: float, f: float) -> float:
     """l(y, f), stable for every margin."""
     if loss == SQUARE:
@@ -22,7 +22,7 @@ def sample_loss(loss: int, y: float, f: float) -> float:
     return np.log1p(np.exp(-abs(margin))) + max(-margin, 0.0)
 
 
-@numba.njit(cache=True, inline="always")
+@in_line
 def sample_pull(loss: int, y: float, f: float) -> float:
     """-dl/df, stable for every margin."""
     if loss == SQUARE:
@@ -36,7 +36,7 @@ def sample_pull(loss: int, y: float, f: float) -> float:
     return y / (1.0 + np.exp(margin))
 
 
-@numba.njit(cache=True, inline="always")
+@in_line
 def sample_curvature(loss: int, y: float, f: float) -> float:
     """d2l/df2, stable for every margin."""
     if loss == SQUARE:
@@ -48,7 +48,7 @@ def sample_curvature(loss: int, y: float, f: float) -> float:
     return small / ((1.0 + small) * (1.0 + small))
 
 
-@numba.njit(cache=True, nogil=True)
+@part
 def pair_pulls(
     loss: int,
     linear: Array,
@@ -74,17 +74,7 @@ def pair_pulls(
     return total
 
 
-@numba.njit(cache=True, nogil=True)
-def pulls(loss: int, y: Array, f: Array, pull: Array) -> float:
-    """Write -dl/df of each sample to `pull` and return the summed loss."""
-    total = 0.0
-    for i in range(y.shape[0]):
-        pull[i] = sample_pull(loss, y[i], f[i])
-        total += sample_loss(loss, y[i], f[i])
-    return total
-
-
-@numba.njit(cache=True, nogil=True)
+@in_line
 def mean_pulls(loss: int, y: Array, f: Array, pull: Array, curvature: Array) -> float:
     """Write -l'_i / P and l''_i / P of P samples, and return the mean loss."""
     samples, total = y.shape[0], 0.0

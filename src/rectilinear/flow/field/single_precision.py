@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import Array, Mask
-from ..fast_math import FAST
+from ..compiled import fast_kernel
 from .sample_losses import sample_curvature, sample_loss, sample_pull
 
 Single = NDArray[np.float32]
@@ -67,7 +66,7 @@ def unit_blocks(rows: Array) -> tuple[Single, Array]:
     return blocks, lengths
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def unit_neurons(w: Array, a: Array) -> tuple[Single, Single, float, Array]:
     """w_h / |w_h| and a_h |w_h| / s in single precision, the largest a_h |w_h| s, and v = sum_h a_h w_h."""
     neurons, inputs = w.shape
@@ -91,7 +90,7 @@ def unit_neurons(w: Array, a: Array) -> tuple[Single, Single, float, Array]:
     return directions, strengths, largest, v
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def single_drive(
     field: Rows, w: Array, a: Array, first: int, last: int, measured: bool, drive: Array
 ) -> tuple[float, Rounding]:  # fmt: skip

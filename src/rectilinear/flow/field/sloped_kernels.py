@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from ...arrays import Array, Indices
-from ..fast_math import FAST
+from ..compiled import fast_kernel
 from .deep_kernels import DeepRows
 from .sample_losses import sample_loss, sample_pull
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def sloped_forward(
     net: DeepRows, theta: Array, given: Array, held: Indices, frozen: bool, z: Array, slopes: Array, active: Array
 ) -> None:
@@ -37,7 +36,7 @@ def sloped_forward(
         at, first = at + out * into, last
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def pull_back(
     net: DeepRows, theta: Array, slopes: Array, active: Array, pushed: Array, own: bool, signals: Array, out: Array
 ) -> None:
@@ -70,7 +69,7 @@ def pull_back(
         last = first
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def sloped_backward(
     net: DeepRows, theta: Array, slopes: Array, active: Array, pushed: Array, signals: Array, velocity: Array
 ) -> float:

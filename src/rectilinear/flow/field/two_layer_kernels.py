@@ -12,11 +12,10 @@ The field is dw_h/dt = a_h g_h, da_h/dt = g_h . w_h.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from ...arrays import Array, Mask
-from ..fast_math import FAST
+from ..compiled import fast_kernel, fast_part, in_line
 from .sample_losses import pair_pulls, sample_loss
 
 BLOCK = 128  # samples a pass: the block of preactivations of a few hundred neurons then stays in the second-level cache
@@ -27,14 +26,14 @@ INPUT_TILE = 4
 TINY = np.finfo(float).tiny
 
 
-@numba.njit(cache=True, nogil=True)
+@in_line
 def even_block(samples: int) -> int:
     """The size of blocks of at most BLOCK that cover all samples with little padding."""
     blocks = max(1, -(-samples // BLOCK))
     return min(BLOCK, -(-samples // (blocks * LANES)) * LANES)
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def drive_of_rows(
     rows: Array,
     labels: Array,
@@ -129,7 +128,7 @@ def drive_of_rows(
     return total
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def loss_of_rows(
     rows: Array, labels: Array, mirror_labels: Array, mirrored: Mask, w: Array, a: Array, alpha: float, loss: int
 ) -> float:
@@ -162,7 +161,7 @@ def loss_of_rows(
     return total
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def velocity_of_drive(
     drive: Array, samples: int, w: Array, a: Array, trains: tuple[bool, bool], dw: Array, da: Array
 ) -> None:
@@ -177,7 +176,7 @@ def velocity_of_drive(
         da[h] = along if second else 0.0
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_part
 def reach_and_sum(w: Array, a: Array) -> tuple[float, Array]:
     """sum_h |a_h| |w_h|, which bounds |f(x)|/|x|, and v = sum_h a_h w_h."""
     reach, v = 0.0, np.zeros(w.shape[1])
@@ -190,7 +189,7 @@ def reach_and_sum(w: Array, a: Array) -> tuple[float, Array]:
     return reach, v
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def neuron_sizes(old: Array, new: Array, neurons: int, inputs: int, sizes: Array) -> None:
     """Write to each of the neurons' weights in `sizes` (flat, first layer and then second) the larger |(w_h, a_h)| of old and new.
 
@@ -207,7 +206,7 @@ def neuron_sizes(old: Array, new: Array, neurons: int, inputs: int, sizes: Array
         sizes[last] = size
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def restore_balance(states: Array, inputs: int, balance: Array) -> None:
     """Scale w_h and a_h of every neuron in states (t, weights and more) so that |w_h|^2 - a_h^2 is `balance` (t, neurons)."""
     neurons = balance.shape[1]
@@ -224,7 +223,7 @@ def restore_balance(states: Array, inputs: int, balance: Array) -> None:
             state[last] *= 1.0 - shift
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def square_length(vector: Array) -> float:
     """|v|^2, without the threads of a BLAS product, which would cost more than it."""
     total = 0.0

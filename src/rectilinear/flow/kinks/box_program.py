@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from ...arrays import Array
+from ..compiled import in_line, kernel
 
 MOST_SWEEPS = 400
 EVERY = 5  # sweeps after which the free part is solved at once
@@ -14,7 +14,7 @@ RIDGE = 1e-12  # of the diagonal: normals may be parallel
 TINY = 1e-300
 
 
-@numba.njit(cache=True, nogil=True)
+@in_line
 def _toward_free_solution(gram: Array, slope: Array, q: Array, low: Array, high: Array) -> None:
     """Move the components within bounds to where their slopes vanish, or as far as bounds allow."""
     free = np.flatnonzero((q > low) & (q < high))
@@ -37,7 +37,7 @@ def _toward_free_solution(gram: Array, slope: Array, q: Array, low: Array, high:
         q[free[i]] = min(max(q[free[i]] + share * step[i], low[free[i]]), high[free[i]])
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def box_program(gram: Array, target: Array, low: Array, high: Array) -> Array:
     """The q in [low, high] that minimises q.Gq/2 - target.q, for a positive semidefinite G (m, m).
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
 from ...arrays import Array, Indices, Signs
+from ..compiled import kernel
 from ..tolerances import NO_KINK_SPEED
 from .geometry import KinkArrays, Kinks
 from .repelling_points import DEPENDENT_NORMALS, pinned_line, sides_of_descent
@@ -71,7 +71,7 @@ def resolve(kinks: Kinks, signs: Signs, touching: Indices, sign_a: float, pull: 
     return Verdict(outcome, speeds[0], speeds[1], multipliers, left)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def settle_as_descent(
     gram: Array, below: Array, pushes: Array, came_from: Signs, slowest: float
 ) -> tuple[Signs, Array, Array, int, float]:
@@ -91,7 +91,7 @@ def settle_as_descent(
     return outcome, q, mu, pinned, push
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def settle_together(
     gram: Array, below: Array, pushes: Array, came_from: Signs, slowest: float
 ) -> tuple[Signs, Array, Array]:
@@ -138,7 +138,7 @@ def settle_together(
     return outcome, q, mu
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def arriving(gram: Array, below: Array, pushes: Array, came_from: Signs) -> Array:
     """Velocities along the normals with which a neuron has come here, held on the lines with sign 0."""
     speeds = below.copy()
@@ -157,7 +157,7 @@ def arriving(gram: Array, below: Array, pushes: Array, came_from: Signs) -> Arra
     return speeds
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _velocities(gram: Array, q: Array, free: Indices, answer: Array) -> Array:
     """Along all normals, when the attracting lines `free` answer."""
     speeds = q.copy()
@@ -185,7 +185,7 @@ def _through(came_from: int, below: float, above: float, slowest: float) -> int:
     return came_from if here > slowest or rests else -came_from
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def multiplier(below: float, above: float) -> float:
     """lambda in (0, 1) with (1 - lambda) below + lambda above = 0, where both sides push onto a kink; nan where they do not.
 
@@ -195,7 +195,7 @@ def multiplier(below: float, above: float) -> float:
     return below / (below - above) if below > 0.0 > above else np.nan
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _one_line(kinks: KinkArrays, signs: Signs, line: int, pull: Array) -> tuple[float, float, float]:
     """n.g of a neuron below this line, the jump of n.g over it, and how large n.g could be; where it is held it counts as below."""
     below, jump, largest = 0.0, 0.0, 0.0
@@ -227,7 +227,7 @@ def _single(came_from: int, below: float, jump: float, slowest: float) -> Verdic
     return Verdict(np.array([outcome], dtype=np.int8), np.array([below]), np.array([above]), np.array([share]))
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def box_problem(gram: Array, q: Array, bounds: Array) -> Array:
     """min mu.gram.mu/2 - q.mu over 0 <= mu <= bounds by active sets: finitely many, also where lines nearly coincide.
 
@@ -257,7 +257,7 @@ def box_problem(gram: Array, q: Array, bounds: Array) -> Array:
     return mu
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _towards_minimum(gram: Array, q: Array, bounds: Array, mu: Array, chosen: Indices) -> tuple[float, int]:
     """Move these coordinates to where they minimise the rest, or up to a bound: the share of the way, and who met the bound."""
     count = chosen.shape[0]
@@ -284,7 +284,7 @@ def _towards_minimum(gram: Array, q: Array, bounds: Array, mu: Array, chosen: In
     return share, k
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def to_vertex(gram: Array, bounds: Array, mu: Array) -> None:
     """Move mu, without changing the push sum_l mu_l n_l, until the normals of kinks strictly between their bounds are independent."""
     count = mu.shape[0]

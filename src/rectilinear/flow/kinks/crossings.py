@@ -5,12 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from ...arrays import Array, Indices, Signs
 from ..collocation import first_root
-from ..fast_math import FAST
+from ..compiled import fast_kernel, in_line, kernel, part
 from ..field.aligned_neurons import Split, Sums, sums_of_split, turned_copy
 from ..field.two_layer_kernels import BLOCK, INPUT_TILE
 from ..threads import in_shares
@@ -29,7 +28,7 @@ class Carrying(NamedTuple):
     mix: Array
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def crossings(
     heights: Array, carrying: Carrying, signs: Signs, bands: Array, begin: int, end: int
 ) -> tuple[Array, Indices, Indices]:
@@ -85,7 +84,7 @@ def all_crossings(heights: Array, carrying: Carrying, signs: Signs, bands: Array
     return times, neurons, lines
 
 
-@numba.njit(cache=True, nogil=True)
+@part
 def with_room(pairs: Indices, wanted: int) -> Indices:
     """`pairs` (rows, 2), or a longer copy if they have less rows than wanted; a list would take seconds to compile."""
     if wanted <= pairs.shape[0]:
@@ -96,7 +95,7 @@ def with_room(pairs: Indices, wanted: int) -> Indices:
     return longer
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def look_at_lines(theta: Array, turned_normals: Array, signs: Signs, begin: int, end: int) -> tuple[Array, Array, Indices]:
     """For neurons begin..end-1: sum_h a_h z_hl and sum_h a_h |z_hl|, z = n.w, and the pairs (h, l) where z and the sign disagree.
 
@@ -141,7 +140,7 @@ def look_at_lines(theta: Array, turned_normals: Array, signs: Signs, begin: int,
     return odd, even, pairs[:found]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def look_at_split(
     split: Split, w: Array, a: Array, turned_normals: Array, signs: Signs
 ) -> tuple[Array, Array, Indices] | None:
@@ -150,7 +149,7 @@ def look_at_split(
     return (sums.linear, sums.even, disagreements(split, sums, signs)) if right else None
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def next_catch(
     theta: Array, velocity: Array, turned_normals: Array, signs: Signs, jumps: Array, within: float
 ) -> tuple[float, float, int, int]:
@@ -180,7 +179,7 @@ def next_catch(
     return best, high, who, where
 
 
-@numba.njit(cache=True, nogil=True)
+@in_line
 def disagreements(split: Split, sums: Sums, signs: Signs) -> Indices:
     """Pairs (m, 2) of neuron and row where w_h.x and the sign (neurons, rows) disagree; 0 agrees with everything."""
     pairs, found, rows = np.empty((0, 2), np.intp), 0, signs.shape[1]
@@ -215,7 +214,7 @@ def disagreements(split: Split, sums: Sums, signs: Signs) -> Indices:
     return pairs[:found]
 
 
-@numba.njit(cache=True, nogil=True)
+@part
 def touches_another(w: Array, size: float, normals: Array, line: int) -> bool:
     """Whether a neuron on this line touches another one too, up to rounding: then they must be decided together."""
     for other in range(normals.shape[0]):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from ...arrays import Array
 from ..collocation import first_root
+from ..compiled import kernel
 from .neuron_groups import Groups
 
 
@@ -58,7 +58,7 @@ class Holds:
         return first, int(self.group[hold]), int(self.line[hold]), -1 if found < len(self) else 1
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _first_fall(pulls: Array, rows: Array, band: float, least: float) -> tuple[float, int]:
     """When within a step with pulls (6, samples) the first of the functions `rows` (functions, samples) falls below -band, and which.
 

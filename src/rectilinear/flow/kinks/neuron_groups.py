@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
 from ...arrays import Array, Indices, Mask, Signs
+from ..compiled import kernel
 from ..small_systems import principal_axes
 from ..state import row_lengths
 from ..tolerances import TINY
@@ -41,7 +41,7 @@ class Group:
     number: int = -1  # what `of_neuron` says of all its members
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def carry(theta: Array, members: Indices, mix: Array) -> Array:
     """Carriers (r, inputs + 1) of these neurons of theta (neurons, inputs + 1); their rows of `mix` are written."""
     width = theta.shape[1]
@@ -86,7 +86,7 @@ def carry(theta: Array, members: Indices, mix: Array) -> Array:
     return directions[:kept]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def restore(theta: Array, members: Indices, mix: Array, carried: Array) -> None:
     """Write these neurons, given their carriers, to their rows of `theta`."""
     for h in members:
@@ -97,7 +97,7 @@ def restore(theta: Array, members: Indices, mix: Array, carried: Array) -> None:
             theta[h, k] = value
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def paths_of(theta: Array, neurons: Indices, carrying: Carrying, carried: Array) -> Array:
     """These neurons (t, chosen, inputs + 1), given the carriers (t, carriers, inputs + 1); those at rest are as in theta."""
     first, counts, mix = carrying.first, carrying.counts, carrying.mix
@@ -116,7 +116,7 @@ def paths_of(theta: Array, neurons: Indices, carrying: Carrying, carried: Array)
     return paths
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def lengths_of(theta: Array, carrying: Carrying, carried: Array) -> Array:
     """The lengths |(w_h, a_h)| of all neurons, given the carriers."""
     first, counts, mix = carrying.first, carrying.counts, carrying.mix

@@ -7,10 +7,10 @@ choice. Near w = 0 it has no scale but its step, w -> w + v(w/|w|), so what it d
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from ...arrays import Array, Signs
+from ..compiled import kernel
 from ..tolerances import AT_ORIGIN, TINY
 from .contact import resolve
 from .geometry import Kinks
@@ -114,15 +114,17 @@ def _descents(kinks: Kinks, sign_a: float, pull: Array, coming: Array) -> Array:
     return np.asarray(mean / np.linalg.norm(mean, axis=1)[:, None])
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _mean_of_descents(starts: Array, x: Array, push: Array, alpha: float) -> Array:
     """The means (starts, inputs) over the second half of the way, as along a kink it goes from side to side."""
     samples, d = x.shape
     mean, now, before = np.zeros_like(starts), np.empty(d), np.empty(d)
     for n in range(len(starts)):
-        now[:] = starts[n]
+        for j in range(d):
+            now[j] = starts[n, j]
         for step in range(STEPS):
-            before[:] = now
+            for j in range(d):
+                before[j] = now[j]
             for i in range(samples):
                 height = 0.0
                 for j in range(d):
@@ -131,7 +133,8 @@ def _mean_of_descents(starts: Array, x: Array, push: Array, alpha: float) -> Arr
                 for j in range(d):
                     now[j] += slope * x[i, j]
             if step >= STEPS // 2:
-                mean[n] += now
+                for j in range(d):
+                    mean[n, j] += now[j]
     return mean
 
 

@@ -5,16 +5,16 @@ Heights over a step are the cubics through their values at shares 0, 1/3, 2/3 an
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from ...arrays import Array, Indices, Signs
+from ..compiled import in_line, kernel
 
 PIECES = 8  # of a step, in each of which at most one root is looked for
 HALVINGS = 50
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def passed(signs: Signs, heights: Array) -> Indices:
     """Kinks with a sign whose height (4, kinks) may leave that side: those with a Bernstein coefficient on the other."""
     found = np.empty(signs.shape[0], np.intp)
@@ -31,7 +31,7 @@ def passed(signs: Signs, heights: Array) -> Indices:
     return found[:count]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def shift_paths(heights: Array, shift: Array, shifted: Array) -> None:
     """Write heights (4, kinks) of paths whose ends are shifted, like the square of the time, to `shifted`."""
     for k in range(shift.shape[0]):
@@ -41,14 +41,14 @@ def shift_paths(heights: Array, shift: Array, shifted: Array) -> None:
         shifted[3, k] = heights[3, k] + shift[k]
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@in_line
 def _height(a: float, b: float, c: float, d: float, u: float) -> float:
     """The cubic through a, b, c, d at 0, 1/3, 2/3, 1."""
     v, w, x = u - 1 / 3, u - 2 / 3, u - 1.0
     return -4.5 * v * w * x * a + 13.5 * u * w * x * b - 13.5 * u * v * x * c + 4.5 * u * v * w * d
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def times_beyond(signs: Signs, heights: Array, kinks: Indices, until: float) -> tuple[Array, Array]:
     """Integrals of chi and of u chi over u in [0, until], chi = 1 while a kink's height is beyond zero, for each of `kinks`."""
     whole, first = np.zeros(kinks.shape[0]), np.zeros(kinks.shape[0])

@@ -8,10 +8,10 @@ v = below + Gram (jumps of the lines that z is above). So what it does there can
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from ...arrays import Array, Indices, Signs
+from ..compiled import kernel
 
 DEPENDENT_NORMALS = 1e-12  # squared length of a unit normal off the span of others at which it lies in it
 STARTS = 24  # descents that are looked at
@@ -21,7 +21,7 @@ ALONG = 1e-2  # heights over the largest that say nothing of a side
 GOLDEN = 0.6180339887498949  # places within a step that are spread evenly
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def pinned_line(gram: Array, signs: Signs, pushes: Array, slowest: float) -> int:
     """A line that repels and whose normal lies in the span of those that hold (sign 0); -1 if there is none."""
     size = signs.shape[0]
@@ -37,7 +37,7 @@ def pinned_line(gram: Array, signs: Signs, pushes: Array, slowest: float) -> int
     return -1
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _project(gram: Array, factor: Array, held: Indices, line: int, count: int) -> float:
     """Write a line's parts along the first `count` of the held ones to their next row of `factor`; the squared length of the rest."""
     left = gram[line, line]
@@ -50,7 +50,7 @@ def _project(gram: Array, factor: Array, held: Indices, line: int, count: int) -
     return left
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def sides_of_descent(gram: Array, below: Array, pushes: Array, signs: Signs, coming: Array) -> tuple[Signs, int, bool]:
     """Sides of the lines that repel, where most descents go that get to a point with the velocities `coming` along the normals.
 
@@ -82,7 +82,7 @@ def sides_of_descent(gram: Array, below: Array, pushes: Array, signs: Signs, com
     return ways[most], found, leaves[most]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _descend(z: Array, gram: Array, below: Array, pushes: Array) -> bool:
     """Make the steps of a descent whose heights are z, in place; whether it leaves."""
     halfway = 0.0

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from ...arrays import Array, Indices, Signs
-from ..fast_math import FAST
+from ..compiled import fast_kernel, kernel
 from ..polynomials import START, inner, value
 from .contact import arriving, settle_as_descent
 from .single_neuron import CROSS, EVENT_FIELDS, HOLD, NONE, RELEASE, KnownStep, jump_from, note, turn_to
@@ -14,7 +13,7 @@ from .single_neuron import CROSS, EVENT_FIELDS, HOLD, NONE, RELEASE, KnownStep, 
 TOUCHING = 1e-12  # height over the neuron's size that is zero up to rounding, as tolerances.ON_KINK_HEIGHT
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@fast_kernel
 def add_touching(
     step: KnownStep, w: Array, signs: Signs, due: Array, near: Indices, listed: int, turned: float, on_kink: float, held: Indices,
     count: int, but: int,
@@ -29,7 +28,7 @@ def add_touching(
     return count
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def settle(
     step: KnownStep, drive: Array, moments: Array, signs: Signs, held: Indices, polynomials: Array, events: Array,
     count: int, lean: float, tau: float, ahead: float, slow: float, event: int,
@@ -83,7 +82,7 @@ def settle(
     return kept, event
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def meet(
     step: KnownStep, drive: Array, moments: Array, signs: Signs, held: Indices, polynomials: Array, events: Array,
     lean: float, line: int, tau: float, slow: float, event: int,

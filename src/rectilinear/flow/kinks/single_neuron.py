@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
 from ...arrays import Array, Indices, Mask, Signs
-from ..fast_math import FAST
+from ..compiled import fast_kernel, kernel
 from ..polynomials import START, add_row, first_fall, inner, shift
 
 
@@ -38,7 +37,7 @@ class KnownStep(NamedTuple):
     saved: Array
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@fast_kernel
 def span_of_held(held: Indices, count: int, normals: Array, basis: Array) -> int:
     """Orthonormal rows that span the held normals; held lines that depend on others are dropped. How many are left."""
     kept = 0
@@ -58,7 +57,7 @@ def span_of_held(held: Indices, count: int, normals: Array, basis: Array) -> int
     return kept
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@fast_kernel
 def find_shares(held: Indices, count: int, normals: Array, drive: Array, gram: Array, shares: Array) -> None:
     """c = -(N N^T)^-1 N G of the held kinks into `shares` (held, s + 1), by Cholesky."""
     for m in range(count):
@@ -80,7 +79,7 @@ def find_shares(held: Indices, count: int, normals: Array, drive: Array, gram: A
             shares[m, i] /= gram[m, m]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def jump_from(jumps: Array, line: int, tau: float, out: Array) -> None:
     """The jump polynomial of a line about tau."""
     degree = jumps.shape[1] - 1
@@ -89,7 +88,7 @@ def jump_from(jumps: Array, line: int, tau: float, out: Array) -> None:
     shift(out, degree, tau)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def first_release(
     held: Indices, count: int, shares: Array, jumps: Array, polynomials: Array, tau: float, until: float, slack: float,
     rounding: float,
@@ -119,7 +118,7 @@ def first_release(
     return best, who, kind
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def list_near(due: Array, limit: float, near: Indices) -> int:
     """The kinks that are due before the angle `limit`."""
     count = 0
@@ -129,7 +128,7 @@ def list_near(due: Array, limit: float, near: Indices) -> int:
     return count
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def angle_turned(sizes: Array, order: int, u: float) -> float:
     """A bound of the angle that w turns within u."""
     across, length, power = 0.0, 1.0, u
@@ -140,7 +139,7 @@ def angle_turned(sizes: Array, order: int, u: float) -> float:
     return across / length if length > 0.1 else 1e300
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@fast_kernel
 def first_meeting(
     w: Array, normals: Array, signs: Signs, due: Array, near: Indices, sizes: Array, polynomials: Array,
     count: int, order: int, turned: float, until: float, length: float, on_kink: float, slow: float, fresh: int, released: float,
@@ -188,7 +187,7 @@ def first_meeting(
     return best, where
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@fast_kernel
 def turn_to(
     drive: Array, moments: Array, signs: Signs, jump: Array, normals: Array, line: int, side: int, row: Array
 ) -> None:  # fmt: skip
@@ -200,14 +199,14 @@ def turn_to(
     signs[line] = side
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def note(row: Array, tau: float, line: int, kind: int, below: float, above: float, multiplier: float, change: float) -> int:
     """Write an event; one more event."""
     row[1], row[2], row[3], row[4], row[5], row[6], row[7] = tau, line, kind, below, above, multiplier, change
     return 1
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def pass_origin(
     step: KnownStep, w: Array, drive: Array, moments: Array, signs: Signs, polynomials: Array, events: Array,
     along: Array, far: float, tau: float, event: int,
@@ -229,7 +228,7 @@ def pass_origin(
     return event
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def awake(signs: Signs, sided: Mask) -> bool:
     """Whether some sample activates a neuron of this pattern."""
     for line in range(signs.shape[0]):
@@ -239,7 +238,7 @@ def awake(signs: Signs, sided: Mask) -> bool:
     return False
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@fast_kernel
 def free_drives(signs: Signs, normals: Array, drives: Array) -> None:
     """Take from the drives (h, k, inputs), in place, what pushes neurons against kinks that hold them."""
     inputs = normals.shape[1]

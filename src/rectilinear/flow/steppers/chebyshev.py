@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-import numba
 import numpy as np
 
 from ...arrays import Array
+from ..compiled import fast_kernel
 from ..deadline import look_at_clock
-from ..fast_math import FAST
 from .dense_output import DenseOutput
 from .step_size import StepControl, up_to
 
@@ -51,7 +50,7 @@ def coefficients(stages: int) -> tuple[float, Array]:
     return float(b[1] * w1), np.stack([mu, nu, mu_f, -a[1:-1] * mu_f], axis=1)
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def next_stage(y: Array, start: Array, h: float, row: Array, before: Array, now: Array, slope: Array) -> None:
     """Write the stage after `now`, where the slope is `slope`, over the one `before` it."""
     mu, nu, mu_f, gamma_f = row
@@ -60,7 +59,7 @@ def next_stage(y: Array, start: Array, h: float, row: Array, before: Array, now:
         before[i] = base * y[i] + mu * now[i] + nu * before[i] + h * (mu_f * slope[i] + gamma_f * start[i])
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def step_error(y: Array, new: Array, slopes: Array, h: float, sizes: Array) -> float:
     """The estimate 0.8 (y - new) + 0.4 h (sum of the slopes at both ends) of a step's error over `sizes`, root mean square."""
     total = 0.0

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numba
 import numpy as np
 from scipy.integrate import DOP853
 
 from ...arrays import Array
+from ..compiled import fast_kernel
 from ..deadline import look_at_clock
-from ..fast_math import FAST
 from .dense_output import DenseOutput
 from .step_size import StepControl, up_to
 
@@ -29,7 +28,7 @@ ROWS = 7  # of the dense output
 SMOOTH_ORDER = 4  # an error that falls more slowly than this power of the step is not that of a smooth field
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def combined(base: Array, factor: float, coefficients: Array, rows: Array) -> Array:
     """base + factor sum_s c_s rows_s for rows (stages or more, size): too small a product for the threads of BLAS."""
     c, place = np.zeros(len(coefficients) + TILE), np.zeros(len(coefficients) + TILE, np.intp)  # whole tiles
@@ -49,7 +48,7 @@ def combined(base: Array, factor: float, coefficients: Array, rows: Array) -> Ar
     return out
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def mean_square(values: Array, sizes: Array) -> float:
     """Mean of (v_i/s_i)^2."""
     total = 0.0
@@ -59,7 +58,7 @@ def mean_square(values: Array, sizes: Array) -> float:
     return total / values.shape[0]
 
 
-@numba.njit(cache=True, nogil=True, fastmath=FAST)
+@fast_kernel
 def interpolated(base: Array, weights: Array, rows: Array) -> Array:
     """base + weights @ rows, for weights (t, 7) and rows (7, size), in blocks that stay in the cache."""
     out = np.empty((weights.shape[0], base.shape[0]))

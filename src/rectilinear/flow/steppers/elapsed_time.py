@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from ...arrays import Array
 from ..collocation import fall, value_at
+from ..compiled import kernel
 
 PANEL = 4.0  # rise of ln(1/L) over one panel of the integral dt = ds/L; ten Gauss points are exact to rounding there
 NEGLIGIBLE = 40.0  # e^-40 of the integral is rounding
@@ -14,7 +14,7 @@ _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(10)
 GAUSS, GAUSS_WEIGHTS = (1.0 + _POINTS) / 2.0, _WEIGHTS / 2.0
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def log_integral(values: Array, end: float) -> float:
     """ln of the integral from 0 to `end` of e^p, p the (rising) polynomial through `values` (6,) at the step's nodes.
 

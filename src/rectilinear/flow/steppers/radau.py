@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
 from ...arrays import Array
 from ..collocation import BACK, EIGENVALUES, ERROR, STAGES, VECTORS
+from ..compiled import in_line, kernel
 from ..field.frozen import FrozenField, Linearisation, linearise, solve, velocity
 
 REAL: Any = np.intp(0)  # which eigenvalue is real; for a literal number the compiler would make a copy of `solve`
@@ -49,7 +49,7 @@ class Nodes(NamedTuple):
     objectives: Array
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def collocation_step(
     theta: Array, field: FrozenField, accuracy: Accuracy, h: float, nodes: Nodes
 ) -> tuple[float, int, float]:
@@ -66,42 +66,45 @@ def collocation_step(
         mus[q] = EIGENVALUES[q] / h + field.l2
     at = linearise(theta, field, mus, g, nodes.pulls[0], curvature)
     converged, evaluations, rate = _newton(at, field, accuracy, h, nodes)
+    error, evaluations = -1.0, evaluations + 1
     if not converged:
-        return -1.0, evaluations + 1, rate
-    error = _error(at, field, accuracy, h, slope, nodes.stages)
-    if not error > 1.0:
-        return error, evaluations + 1, rate
-    # fast directions that the state has not settled in yet seem errors of any step, however short: they settle within it
-    # (Hairer & Wanner, Solving ODEs II, IV.8, Eq. 8.20); `slope` holds the error
+        return error, evaluations, rate
     settled = np.empty_like(theta)
-    for e in range(theta.shape[0]):
-        for j in range(theta.shape[1]):
-            settled[e, j] = theta[e, j] + slope[e, j]
-    velocity(settled, field, slope, np.empty_like(g), np.empty(samples), curvature)
-    return _error(at, field, accuracy, h, slope, nodes.stages), evaluations + 2, rate
+    for settles in range(2):
+        error = _error(at, field, accuracy, h, slope, nodes.stages)
+        if settles or not error > 1.0:
+            break
+        # fast directions that the state has not settled in yet seem errors of any step, however short: they settle within it
+        # (Hairer & Wanner, Solving ODEs II, IV.8, Eq. 8.20); `slope` holds the error
+        for e in range(theta.shape[0]):
+            for j in range(theta.shape[1]):
+                settled[e, j] = theta[e, j] + slope[e, j]
+        velocity(settled, field, slope, np.empty_like(g), np.empty(samples), curvature)
+        evaluations += 1
+    return error, evaluations, rate
 
 
-@numba.njit(cache=True, nogil=True)
+@in_line
 def _newton(at: Linearisation, field: FrozenField, accuracy: Accuracy, h: float, nodes: Nodes) -> tuple[bool, int, float]:
     """Solve for the stages, with the Jacobian kept; whether that succeeded, evaluations of the field, the last rate of convergence."""
-    neurons, width = at.theta.shape
-    fields, step = np.empty_like(nodes.stages), np.empty_like(nodes.stages)
+    theta, stages, size, (neurons, width) = at.theta, nodes.stages, accuracy.size, at.theta.shape
+    fields, step = np.empty_like(stages), np.empty_like(stages)
     least = max(ROUNDING, h * accuracy.noise)
     noise, fastest = (NOISE, FASTEST) if field.rescaled else (0.0, 0.0)
     previous, rate, converged = -1.0, 0.0, False
     for iteration in range(NEWTON_MAX + 1):
-        _evaluate(at.theta, field, nodes, fields)
+        _evaluate(theta, field, nodes, fields)
         if converged or iteration == NEWTON_MAX:
             return converged, STAGES * (iteration + 1), rate
-        _solve_for_update(at, field, h, fields, nodes.stages, step)
+        _solve_for_update(at, field, h, fields, stages, step)
         largest = 0.0
         for s in range(STAGES):
             total = 0.0
             for e in range(neurons):
                 for j in range(width):
-                    nodes.stages[s, e, j] += step[s, e, j]
-                    total += (step[s, e, j] / accuracy.size[e]) ** 2
-            largest = max(largest, np.sqrt(total / at.theta.size))
+                    stages[s, e, j] += step[s, e, j]
+                    total += (step[s, e, j] / size[e]) ** 2
+            largest = max(largest, np.sqrt(total / theta.size))
         rate = largest / previous if previous > 0.0 else 0.0
         at_noise = rate > STAGNANT and largest <= noise
         diverging = rate > DIVERGING and iteration > 2 and largest > 100.0 * least and not at_noise
@@ -114,24 +117,23 @@ def _newton(at: Linearisation, field: FrozenField, accuracy: Accuracy, h: float,
     return False, STAGES * (iteration + 1), rate
 
 
-@numba.njit(cache=True, nogil=True)
+@in_line
 def _evaluate(theta: Array, field: FrozenField, nodes: Nodes, fields: Array) -> None:
     """Write the field at the stages (5, neurons, inputs + 1), and what `nodes` keeps of it."""
-    here, g = np.empty_like(theta), np.empty((field.seen.shape[0], theta.shape[1] - 1))
+    here, g, stages = np.empty_like(theta), np.empty((field.seen.shape[0], theta.shape[1] - 1)), nodes.stages
     curvature = np.empty(field.seen.shape[1])
     for s in range(STAGES):
         for e in range(theta.shape[0]):
             for j in range(theta.shape[1]):
-                here[e, j] = theta[e, j] + nodes.stages[s, e, j]
+                here[e, j] = theta[e, j] + stages[s, e, j]
         nodes.objectives[s + 1], nodes.energies[s + 1] = velocity(here, field, fields[s], g, nodes.pulls[s + 1], curvature)
 
 
-@numba.njit(cache=True, nogil=True)
+@in_line
 def _solve_for_update(at: Linearisation, field: FrozenField, h: float, fields: Array, stages: Array, step: Array) -> None:
     """Write Newton's update of the stages, one linear system per eigenvalue of the inverse of Radau's matrix."""
     neurons, width = at.theta.shape
     right, update = np.empty((neurons, width), dtype=np.complex128), np.empty((neurons, width), dtype=np.complex128)
-    step[:] = 0.0
     for q in range(EIGENVALUES.shape[0]):
         mu = EIGENVALUES[q] / h
         for e in range(neurons):
@@ -145,16 +147,17 @@ def _solve_for_update(at: Linearisation, field: FrozenField, h: float, fields: A
         for s in range(STAGES):
             for e in range(neurons):
                 for j in range(width):
-                    step[s, e, j] += twice * (VECTORS[s, q] * update[e, j]).real
+                    before = step[s, e, j] if q > 0 else 0.0
+                    step[s, e, j] = before + twice * (VECTORS[s, q] * update[e, j]).real
 
 
-@numba.njit(cache=True, nogil=True)
+@in_line
 def _error(at: Linearisation, field: FrozenField, accuracy: Accuracy, h: float, slope: Array, stages: Array) -> float:
     """The error of a step that began with this slope, in units of the tolerance; `slope` becomes the error of the weights.
 
     It is the larger of two: that of the weights, and what it does to the outputs.
     """
-    theta, seen, (neurons, width) = at.theta, field.seen, at.theta.shape
+    theta, seen, group, size, (neurons, width) = at.theta, field.seen, field.group, accuracy.size, at.theta.shape
     right, update = np.empty((neurons, width), dtype=np.complex128), np.empty((neurons, width), dtype=np.complex128)
     mu = (EIGENVALUES[0] / h).real
     for e in range(neurons):
@@ -166,10 +169,10 @@ def _error(at: Linearisation, field: FrozenField, accuracy: Accuracy, h: float, 
     solve(at, field, REAL, right, update)
     total, push = 0.0, np.zeros((seen.shape[0], width - 1))
     for e in range(neurons):
-        k, a = field.group[e], theta[e, width - 1]
+        k, a = group[e], theta[e, width - 1]
         for j in range(width):
             slope[e, j] = update[e, j].real
-            total += (slope[e, j] / accuracy.size[e]) ** 2
+            total += (slope[e, j] / size[e]) ** 2
         for j in range(width - 1):
             push[k, j] += a * slope[e, j] + theta[e, j] * slope[e, width - 1]
     outputs = 0.0
