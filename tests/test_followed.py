@@ -185,13 +185,12 @@ def test_a_neuron_without_kinks_follows_the_closed_form():
     signs = np.array([[1]], dtype=np.int8)
     start = neuron_path.Start(w, a, signs, np.abs(w @ normals.T).astype(np.float32), np.ones(1))
     step = single_neuron.KnownStep(normals, np.zeros((1, 3)), np.ones((1, 2), dtype=bool), np.array([0.5]))
-    rules = neuron_path.Rules(4, 14, 1e-14, 1.0, 0.0, 1.0, 1.0, 0.0, True)
+    rules = neuron_path.Rules(4, 14, 1e-14, 1.0, 0.0, 1.0, 1.0, 0.0, True, gauss_rules())
     end = neuron_path.End(
         np.empty((1, 4)), np.empty(1), np.empty((1, 1), np.int8), np.empty((1, 3, 4)), np.empty((1, 1, 4)), np.empty((1, 1))
     )
-    status, _ = neuron_path.follow_neurons(
-        np.array([0]), start, drive, step, rules, gauss_rules(), end, np.empty((64, 11)), np.zeros(1, np.intp)
-    )
+    log = single_neuron.Log(np.empty((64, 11)), np.zeros(1, np.intp))
+    status, _ = neuron_path.follow_neurons(np.array([0]), start, drive, step, rules, end, log, np.zeros(1, np.intp))
     assert status == neuron_path.FOLLOWED
     along = np.array([0.6, 0.8, 0.0, 0.0])
     for tau, got_w, got_a in ((0.5, end.saved_w[0, 0], end.saved_a[0, 0]), (1.0, end.w[0], end.a[0])):

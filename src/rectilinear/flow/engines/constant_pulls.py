@@ -89,7 +89,7 @@ class ConstantPulls:
         neurons, reached, self.h = self.neurons, self._outputs(self.neurons), 0.0
         fastest = 2.0 * float(row_lengths(neurons.g).max())
         h = min(self.stretch * np.log(min(GROWTH, self.limit / reached)) / max(fastest, TINY), t_end - self.t)
-        self.next = PulledNeurons(*(part.copy() for part in neurons))
+        self.next = PulledNeurons(*(part.copy() for part in neurons))  # type: ignore[arg-type]  # floats and indices each in its place
         self.saved = self.times[(self.times > self.t) & (self.times <= self.t + h)]
         self.states_saved = np.empty((len(neurons.a), len(self.saved), neurons.w.shape[1] + 2))
 

@@ -8,7 +8,7 @@ from ...arrays import Array, Mask
 from ...problem import Problem
 from ..deadline import look_at_clock
 from ..field.sample_lines import SampleLines
-from ..kinks.single_neuron import EVENT_FIELDS, KnownStep
+from ..kinks.single_neuron import EVENT_FIELDS, KnownStep, Log
 from ..steppers.legendre_curves import LegendreCurves, gauss_rules
 from ..threads import in_shares
 from .neuron_path import FOLLOWED, NO_ROOM, End, Rules, Start, follow_neurons
@@ -56,9 +56,8 @@ class FollowedPaths:
                     return False, pieces
                 ends = np.zeros(len(neurons), dtype=np.intp)
                 while True:
-                    status, count = follow_neurons(
-                        neurons, self.start, monomials, step, rules, gauss_rules(), self.end, room, ends
-                    )
+                    log = Log(room, np.zeros(1, dtype=np.intp))
+                    status, count = follow_neurons(neurons, self.start, monomials, step, rules, self.end, log, ends)
                     if status != NO_ROOM:
                         break
                     room = self._event_room(2 * len(room))
@@ -91,6 +90,7 @@ class FollowedPaths:
             second,
             self.h * self.problem.l2,
             network.alpha > 0.0,
+            gauss_rules(),
         )
 
     def _event_room(self, rows: int) -> Array:

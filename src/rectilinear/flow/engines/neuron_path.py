@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import Array, Indices, Signs
-from ..compiled import fast_kernel, kernel
+from ..compiled import fast_kernel, fast_part, in_line
 from ..kinks.settling import TOUCHING, add_touching, meet, settle
 from ..kinks.single_neuron import (
     DEATH,
@@ -36,6 +36,11 @@ from ..kinks.single_neuron import (
     RELEASE,
     TURNS,
     KnownStep,
+    Log,
+    Moment,
+    Neuron,
+    Piece,
+    Watch,
     angle_turned,
     awake,
     find_shares,
@@ -77,6 +82,7 @@ class Rules(NamedTuple):
     second_trains: float
     decay: float
     leaky: bool
+    quadrature: Array  # (2, m, m): Gauss nodes and weights
 
 
 class Start(NamedTuple):
@@ -101,7 +107,7 @@ class End(NamedTuple):
     saved_a: Array
 
 
-@fast_kernel
+@fast_part
 def expand(w: Array, a: Array, g: Array, rules: Rules, wanted: float, size: float) -> tuple[int, float]:
     """Taylor coefficients of w (order + 1, inputs) and a under the drive g: how many, and how far they reach (at most `wanted`)."""
     degree, inputs = g.shape[0] - 1, w.shape[1]
@@ -127,7 +133,7 @@ def expand(w: Array, a: Array, g: Array, rules: Rules, wanted: float, size: floa
     return rules.order, min(wanted, (allowed / (last + 1e-300)) ** (1.0 / rules.order))
 
 
-@fast_kernel
+@in_line
 def measure(w: Array, order: int, length: float, sizes: Array) -> None:
     """Norms of w's coefficients, and their parts across w and against it, over |w|, into the rows of `sizes` (3, order + 1)."""
     for j in range(1, order + 1):
@@ -137,7 +143,7 @@ def measure(w: Array, order: int, length: float, sizes: Array) -> None:
         sizes[2, j] = max(0.0, -along) / length
 
 
-@fast_kernel
+@fast_part
 def state_at(w: Array, order: int, u: float, out: Array) -> None:
     """The polynomial of w at u."""
     for k in range(w.shape[1]):
@@ -147,7 +153,7 @@ def state_at(w: Array, order: int, u: float, out: Array) -> None:
             out[k] = out[k] * u + w[j, k]
 
 
-@fast_kernel
+@in_line
 def add_moments(
     w: Array, a: Array, order: int, tau: float, u: float, quadrature: Array, point: Array, moments: Array
 ) -> None:  # fmt: skip
@@ -167,7 +173,7 @@ def add_moments(
             here, before = ((2 * i + 1) * t * here - i * before) / (i + 1), here
 
 
-@kernel
+@in_line
 def rest(w: Array, a: Array, rules: Rules, tau: float, saved: Array, done: int, out_w: Array, out_a: Array) -> None:
     """Weights that nothing drives any more: only decay is left, to the end of the step."""
     first, second = rules.decay * rules.first_trains, rules.decay * rules.second_trains
@@ -182,27 +188,27 @@ def rest(w: Array, a: Array, rules: Rules, tau: float, saved: Array, done: int, 
 
 @fast_kernel
 def follow_neurons(
-    neurons: Indices, start: Start, drives: Array, step: KnownStep, rules: Rules, quadrature: Array, end: End, events: Array,
-    ends: Indices,
-) -> tuple[int, int]:  # fmt: skip
+    neurons: Indices, start: Start, drives: Array, step: KnownStep, rules: Rules, end: End, log: Log, ends: Indices
+) -> tuple[int, int]:
     """Follow these neurons from tau = 0 to 1, one after the other, under `drives` (h, s + 1, inputs), monomials in tau.
 
-    Events go to rows of `events`; `ends[n]` is their number up to the n-th neuron. Returns how it ended (the first failure), and
-    the number of pieces followed.
+    `ends[n]` is the number of events up to the n-th neuron. Returns how it ended (the first failure), and the number of pieces
+    followed.
     """
-    (lines, inputs), degree = step.normals.shape, drives.shape[1] - 1
+    (lines, inputs), degree, events, happened = step.normals.shape, drives.shape[1] - 1, log.rows, log.happened
     w, a = np.zeros((rules.order + 1, inputs)), np.zeros(rules.order + 1)
     polynomials, sizes = np.zeros((3, max(rules.order, degree) + 1)), np.zeros((3, rules.order + 1))
     drive, moving, moments = np.zeros((degree + 1, inputs)), np.zeros((degree + 1, inputs)), np.zeros((degree + 1, inputs))
     due, near, point = np.zeros(lines), np.zeros(lines + 1, np.intp), np.zeros(inputs)
     held, basis = np.zeros(inputs + lines + 2, np.intp), np.zeros((inputs + 2, inputs))
     gram, shares = np.zeros((inputs + 2, inputs + 2)), np.zeros((inputs + 2, degree + 1))
-    room = events.shape[0] - 2 * lines - 8
-    event, pieces = NONE, NONE
+    watch, room, pieces = Watch(due, near, sizes), events.shape[0] - 2 * lines - 8, NONE
+    happened[0] = 0
     rounding = NO_SPEED * rules.largest_drive
     for n in range(neurons.shape[0]):
         h = neurons[n]
-        signs, out_w, out_a, first_event = end.signs[h], end.saved_w[h], end.saved_a[h], event
+        signs, out_w, out_a, first_event = end.signs[h], end.saved_w[h], end.saved_a[h], happened[0]
+        neuron = Neuron(w, a, drive, moments, signs, held, basis, polynomials)
         a[0], holding = start.a[h], NONE
         for k in range(inputs):
             w[0, k] = start.w[h, k]
@@ -229,8 +235,9 @@ def follow_neurons(
             length = np.sqrt(inner(w, START, w, START)) + 1e-300
             size = np.sqrt(length * length + a[0] * a[0])
             left_by = max(left_by, length / size)
-            if left == 0 or not size * size <= MOST_GROWTH * square or event > room:
-                return TOO_MANY_PIECES if left == 0 else NO_ROOM if event > room else GREW, pieces
+            full = happened[0] > room
+            if left == 0 or not size * size <= MOST_GROWTH * square or full:
+                return TOO_MANY_PIECES if left == 0 else NO_ROOM if full else GREW, pieces
             for i in range(degree + 1):
                 for k in range(inputs):
                     moving[i, k] = drive[i, k]
@@ -251,14 +258,12 @@ def follow_neurons(
             if fresh >= 0:
                 jump_from(step.jumps, fresh, tau, polynomials[0])
                 released = 1e-9 * abs(a[0] * polynomials[0, 0])
-            until, line = first_meeting(
-                w, step.normals, signs, due, near, sizes, polynomials, listed, order, turned, until, length, ON_KINK * size,
-                rounding * abs(a[0]), fresh, released,
-            )  # fmt: skip
+            piece = Piece(order, until, length, turned, ON_KINK * size, rounding * abs(a[0]))
+            until, line = first_meeting(neuron, step.normals, watch, listed, piece, fresh, released)
             kind = MEETS_KINK if line >= 0 else NO_EVENT
             if holding > 0:
                 find_shares(held, holding, step.normals, drive, gram, shares)
-                u, who, how = first_release(held, holding, shares, step.jumps, polynomials, tau, until, slack, rounding)
+                u, who, how = first_release(step, neuron, shares, holding, tau, until, slack, rounding)
                 slack = 0.0
                 if how != NO_EVENT:
                     until, kind, line = u, how, who
@@ -277,7 +282,7 @@ def follow_neurons(
             pieces += 1
             fresh = NOBODY
             if until > 0.0:
-                add_moments(w, a, order, tau, until, quadrature, point, moments)
+                add_moments(w, a, order, tau, until, rules.quadrature, point, moments)
                 state_at(w, order, until, point)
                 for k in range(inputs):
                     w[0, k] = point[k]
@@ -285,59 +290,36 @@ def follow_neurons(
                 recentre(drive, until)
                 tau += until
             lean = 1.0 if a[0] > 0.0 or (a[0] == 0.0 and a[1] >= 0.0) else -1.0
+            together, ahead, met, side = NONE, 0.0, NOBODY, NONE
             if rules.inputs > 1 and np.sqrt(inner(w, START, w, START)) <= AT_ORIGIN * size:
                 returns = returns + 1 if left_by < LEFT else 0
                 left_by, asleep = 0.0, returns >= RETURNS or holding >= rules.inputs
                 speed = np.sqrt(inner(moving, START, moving, START)) + 1e-300
                 far = 0.0 if asleep else 2.0 * AT_ORIGIN * size / speed * lean
-                event = pass_origin(step, w, drive, moments, signs, polynomials, events, moving[0], far, tau, event)
-                if not asleep and holding > 0:
-                    holding, event = settle(
-                        step, drive, moments, signs, held, polynomials, events, holding, lean, tau, 0.0, rounding, event
-                    )  # fmt: skip
-                    holding = span_of_held(held, holding, step.normals, basis)
-                turned, limit = 0.0, -1.0
+                pass_origin(step, neuron, log, moving[0], far, tau)
+                turned, limit, together = 0.0, -1.0, NONE if asleep else holding
                 for line in range(lines):
                     due[line] = 0.0
+            elif kind == NO_EVENT:
                 continue
-            if kind == NO_EVENT:
-                continue
-            if kind == MEETS_KINK:
-                held[holding] = line
-                together = add_touching(
-                    step, w, signs, due, near, listed, turned, TOUCHING * size, held, holding + 1, line
-                )  # fmt: skip
+            elif kind == MEETS_KINK:
+                met, side, held[holding] = line, int(signs[line]), line
+                together = add_touching(step.normals, neuron, watch, listed, turned, TOUCHING * size, holding + 1, line)
+                for m in range(together):
+                    due[held[m]] = turned
                 if together == 1:
-                    holding, event = meet(
-                        step, drive, moments, signs, held, polynomials, events, lean, line, tau, rounding, event
-                    )  # fmt: skip
-                else:
-                    side, ahead = signs[line], AHEAD if until == 0.0 else 0.0
-                    for m in range(together):
-                        due[held[m]] = turned
-                    holding, event = settle(
-                        step, drive, moments, signs, held, polynomials, events, together, lean, tau, ahead, rounding, event
-                    )  # fmt: skip
-                    fresh = line if signs[line] == side else NOBODY
-                due[line] = turned
-                if not rules.leaky and not awake(signs, step.sided):
-                    event += note(events[event], tau, NOBODY, DEATH, 0.0, 0.0, np.nan, 0.0)
-                    asleep = True
+                    together, holding = NONE, meet(step, neuron, log, Moment(tau, lean, rounding), line)
+                elif until == 0.0:
+                    ahead = AHEAD
             else:
                 # a hold that turns ends all: what attracted now repels, and the neuron leaves to the side that pushes less
-                together = add_touching(
-                    step, w, signs, due, near, listed, turned, TOUCHING * size, held, holding, NOBODY
-                )  # fmt: skip
+                together = add_touching(step.normals, neuron, watch, listed, turned, TOUCHING * size, holding, NOBODY)
                 for m in range(together):
                     due[held[m]] = turned
                 limit = -1.0
                 if kind == TURNS:
                     a[0], lean = 0.0, 1.0 if a[1] >= 0.0 else -1.0
-                if kind == TURNS and together > 1:
-                    holding, event = settle(
-                        step, drive, moments, signs, held, polynomials, events, together, lean, tau, 0.0, rounding, event
-                    )  # fmt: skip
-                else:
+                if kind != TURNS or together == 1:
                     fresh = held[0 if kind == TURNS else line]
                     side, below, above = 1 if kind == LEAVES_ABOVE else -1, 0.0, 0.0
                     jump_from(step.jumps, fresh, tau, polynomials[0])
@@ -345,21 +327,23 @@ def follow_neurons(
                         middle, half = inner(step.normals, fresh, drive, START), 0.5 * polynomials[0, 0]
                         below, above = lean * (middle - half), lean * (middle + half)
                         side = 1 if below + above < 0.0 else -1
-                    turn_to(drive, moments, signs, polynomials[0], step.normals, fresh, side, events[event])
-                    event += note(events[event], tau, fresh, RELEASE, below, above, np.nan, float(side))
+                    turn_to(neuron, log, polynomials[0], step.normals, fresh, side)
+                    note(log, tau, fresh, RELEASE, below, above, np.nan, float(side))
                     for m in range(0 if kind == TURNS else line, together - 1):
                         held[m] = held[m + 1]
-                    if together > holding:
-                        holding, event = settle(
-                            step, drive, moments, signs, held, polynomials, events, together - 1, lean, tau, AHEAD, rounding, event
-                        )  # fmt: skip
-                    else:
-                        holding -= 1
+                    together, holding, ahead = together - 1 if together > holding else NONE, holding - 1, AHEAD
+            if together > 0:
+                holding = settle(step, neuron, log, Moment(tau, lean, rounding), together, ahead)
+                if met >= 0 and signs[met] == side:
+                    fresh = met
+            if met >= 0 and not rules.leaky and not awake(signs, step.sided):
+                note(log, tau, NOBODY, DEATH, 0.0, 0.0, np.nan, 0.0)
+                asleep = True
             holding = span_of_held(held, holding, step.normals, basis)
-        start.gaps[h] = 1.0 / (1 + event - first_event)
-        for e in range(first_event, event):
+        start.gaps[h] = 1.0 / (1 + happened[0] - first_event)
+        for e in range(first_event, happened[0]):
             events[e, 0] = h
-        ends[n], end.a[h] = event, a[0]
+        ends[n], end.a[h] = happened[0], a[0]
         for k in range(inputs):
             end.w[h, k] = w[0, k]
         for i in range(degree + 1):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...arrays import Array, Indices, Mask, Signs
-from ..compiled import fast_kernel, kernel
+from ..compiled import fast_kernel, fast_part, in_line, part
 from ..polynomials import START, add_row, first_fall, inner, shift
 
 
@@ -37,7 +37,57 @@ class KnownStep(NamedTuple):
     saved: Array
 
 
-@fast_kernel
+class Neuron(NamedTuple):
+    """One neuron on its way, changed in place: Taylor coefficients of w (order + 1, inputs) and a (order + 1,), its drive about the
+    present tau and its moments (s + 1, inputs), its pattern (lines,), the lines that hold it, and orthonormal rows that span their
+    normals; with room for three polynomials."""
+
+    w: Array
+    a: Array
+    drive: Array
+    moments: Array
+    signs: Signs
+    held: Indices
+    basis: Array
+    polynomials: Array
+
+
+class Log(NamedTuple):
+    """Events, one a row of EVENT_FIELDS and n.M_k, and how many there are (1,)."""
+
+    rows: Array
+    happened: Indices
+
+
+class Moment(NamedTuple):
+    """When something happens, the sign of the outgoing weight there, the velocity per outgoing weight that is zero up to rounding."""
+
+    tau: float
+    lean: float
+    slow: float
+
+
+class Piece(NamedTuple):
+    """A piece of the way: its order, up to where it reaches, |w| at its beginning, the angle turned until then, and the height and
+    the velocity that are zero up to rounding."""
+
+    order: int
+    until: float
+    length: float
+    turned: float
+    on_kink: float
+    slow: float
+
+
+class Watch(NamedTuple):
+    """Which kinks are looked at: the angles (lines,) at which they are due, those that are near, and `measure` of w (3, order + 1)."""
+
+    due: Array
+    near: Indices
+    sizes: Array
+
+
+@fast_part
 def span_of_held(held: Indices, count: int, normals: Array, basis: Array) -> int:
     """Orthonormal rows that span the held normals; held lines that depend on others are dropped. How many are left."""
     kept = 0
@@ -57,7 +107,7 @@ def span_of_held(held: Indices, count: int, normals: Array, basis: Array) -> int
     return kept
 
 
-@fast_kernel
+@in_line
 def find_shares(held: Indices, count: int, normals: Array, drive: Array, gram: Array, shares: Array) -> None:
     """c = -(N N^T)^-1 N G of the held kinks into `shares` (held, s + 1), by Cholesky."""
     for m in range(count):
@@ -79,7 +129,7 @@ def find_shares(held: Indices, count: int, normals: Array, drive: Array, gram: A
             shares[m, i] /= gram[m, m]
 
 
-@kernel
+@part
 def jump_from(jumps: Array, line: int, tau: float, out: Array) -> None:
     """The jump polynomial of a line about tau."""
     degree = jumps.shape[1] - 1
@@ -88,17 +138,16 @@ def jump_from(jumps: Array, line: int, tau: float, out: Array) -> None:
     shift(out, degree, tau)
 
 
-@kernel
+@part
 def first_release(
-    held: Indices, count: int, shares: Array, jumps: Array, polynomials: Array, tau: float, until: float, slack: float,
-    rounding: float,
+    step: KnownStep, neuron: Neuron, shares: Array, count: int, tau: float, until: float, slack: float, rounding: float
 ) -> tuple[float, int, int]:  # fmt: skip
-    """When the first hold ends within `until`, which, and to which side; NO_EVENT if none does."""
+    """When the first of `count` holds ends within `until`, which, and to which side; NO_EVENT if none does."""
     best, who, kind = until, -1, NO_EVENT
-    jump, margin, work = polynomials[0], polynomials[1], polynomials[2]
-    degree = jumps.shape[1] - 1
+    jump, margin, work = neuron.polynomials[0], neuron.polynomials[1], neuron.polynomials[2]
+    degree = step.jumps.shape[1] - 1
     for m in range(count):
-        jump_from(jumps, held[m], tau, jump)
+        jump_from(step.jumps, neuron.held[m], tau, jump)
         sign = 1.0 if jump[0] > 0.0 else -1.0
         for side in (-1.0, 1.0):
             for i in range(degree + 1):
@@ -118,7 +167,7 @@ def first_release(
     return best, who, kind
 
 
-@kernel
+@in_line
 def list_near(due: Array, limit: float, near: Indices) -> int:
     """The kinks that are due before the angle `limit`."""
     count = 0
@@ -128,7 +177,7 @@ def list_near(due: Array, limit: float, near: Indices) -> int:
     return count
 
 
-@kernel
+@part
 def angle_turned(sizes: Array, order: int, u: float) -> float:
     """A bound of the angle that w turns within u."""
     across, length, power = 0.0, 1.0, u
@@ -139,16 +188,17 @@ def angle_turned(sizes: Array, order: int, u: float) -> float:
     return across / length if length > 0.1 else 1e300
 
 
-@fast_kernel
+@fast_part
 def first_meeting(
-    w: Array, normals: Array, signs: Signs, due: Array, near: Indices, sizes: Array, polynomials: Array,
-    count: int, order: int, turned: float, until: float, length: float, on_kink: float, slow: float, fresh: int, released: float,
-) -> tuple[float, int]:  # fmt: skip
-    """When and where w first reaches one of the `count` near kinks from its side within `until`; -1 if it reaches none.
+    neuron: Neuron, normals: Array, watch: Watch, count: int, piece: Piece, fresh: int, released: float
+) -> tuple[float, int]:
+    """When and where w first reaches one of the `count` near kinks from its side within a piece; -1 if it reaches none.
 
-    Kinks looked at get a new due angle.
+    Kinks looked at get a new due angle. A kink that was released just now is left with a velocity of no more than `released`.
     """
-    z, work = polynomials[1], polynomials[2]
+    w, signs, due, near, sizes = neuron.w, neuron.signs, watch.due, watch.near, watch.sizes
+    order, until, turned, slow = piece.order, piece.until, piece.turned, piece.slow
+    z, work = neuron.polynomials[1], neuron.polynomials[2]
     reach = turned + angle_turned(sizes, order, until)
     best, where = until, -1
     rest, power = 0.0, until * until * until
@@ -163,7 +213,7 @@ def first_meeting(
         if side == 0:
             continue
         height = side * inner(normals, line, w, START)
-        due[line] = turned + max(height, 0.0) / length
+        due[line] = turned + max(height, 0.0) / piece.length
         if due[line] > reach:
             continue
         for j in range(1, 3):
@@ -175,7 +225,7 @@ def first_meeting(
         for j in range(3, order + 1):
             z[j] = side * inner(normals, line, w, j)
         first = 0
-        if height < on_kink:
+        if height < piece.on_kink:
             first = 1
             if abs(slope) <= (slow + released if line == fresh else slow):
                 first = 2  # it starts from rest
@@ -187,32 +237,30 @@ def first_meeting(
     return best, where
 
 
-@fast_kernel
-def turn_to(
-    drive: Array, moments: Array, signs: Signs, jump: Array, normals: Array, line: int, side: int, row: Array
-) -> None:  # fmt: skip
-    """Give a line its new side (0: held): the drive follows by its `jump`, and the event's `row` gets n.M_k for the outputs' moments."""
-    change = 0.5 * (side - signs[line])
+@fast_part
+def turn_to(neuron: Neuron, log: Log, jump: Array, normals: Array, line: int, side: int) -> None:
+    """Give a line its new side (0: held): the drive follows by its `jump`, and the next event gets n.M_k for the outputs' moments."""
+    drive, moments, rows, event = neuron.drive, neuron.moments, log.rows, log.happened[0]
+    change = 0.5 * (side - neuron.signs[line])
     for i in range(drive.shape[0]):
         add_row(drive, i, change * jump[i], normals, line)
-        row[EVENT_FIELDS + i] = inner(normals, line, moments, i)
-    signs[line] = side
+        rows[event, EVENT_FIELDS + i] = inner(normals, line, moments, i)
+    neuron.signs[line] = side
 
 
-@kernel
-def note(row: Array, tau: float, line: int, kind: int, below: float, above: float, multiplier: float, change: float) -> int:
-    """Write an event; one more event."""
+@part
+def note(log: Log, tau: float, line: int, kind: int, below: float, above: float, multiplier: float, change: float) -> None:
+    """Add an event."""
+    row = log.rows[log.happened[0]]
     row[1], row[2], row[3], row[4], row[5], row[6], row[7] = tau, line, kind, below, above, multiplier, change
-    return 1
+    log.happened[0] += 1
 
 
-@kernel
-def pass_origin(
-    step: KnownStep, w: Array, drive: Array, moments: Array, signs: Signs, polynomials: Array, events: Array,
-    along: Array, far: float, tau: float, event: int,
-) -> int:  # fmt: skip
-    """At w = 0 all kinks are met at once: go on by `far` in the direction `along`, or stay if that is 0; the number of events."""
-    event += note(events[event], tau, NOBODY, ORIGIN if far != 0.0 else DEATH, 0.0, 0.0, np.nan, 0.0)
+@part
+def pass_origin(step: KnownStep, neuron: Neuron, log: Log, along: Array, far: float, tau: float) -> None:
+    """At w = 0 all kinks are met at once: go on by `far` in the direction `along`, or stay if that is 0."""
+    w, signs, jump = neuron.w, neuron.signs, neuron.polynomials[0]
+    note(log, tau, NOBODY, ORIGIN if far != 0.0 else DEATH, 0.0, 0.0, np.nan, 0.0)
     for k in range(w.shape[1]):
         w[0, k] = far * along[k]
     for line in range(signs.shape[0]):
@@ -222,13 +270,12 @@ def pass_origin(
                 side = 1 if inner(step.normals, line, w, START) > 0.0 else -1
             change = side - signs[line]
             if change != 0:
-                jump_from(step.jumps, line, tau, polynomials[0])
-                turn_to(drive, moments, signs, polynomials[0], step.normals, line, side, events[event])
-                event += note(events[event], tau, line, UNTOLD, 0.0, 0.0, np.nan, float(change))
-    return event
+                jump_from(step.jumps, line, tau, jump)
+                turn_to(neuron, log, jump, step.normals, line, side)
+                note(log, tau, line, UNTOLD, 0.0, 0.0, np.nan, float(change))
 
 
-@kernel
+@part
 def awake(signs: Signs, sided: Mask) -> bool:
     """Whether some sample activates a neuron of this pattern."""
     for line in range(signs.shape[0]):
