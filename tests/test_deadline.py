@@ -5,7 +5,7 @@ import pytest
 
 import rectilinear as rl
 from rectilinear.flow.budgets import Watch
-from rectilinear.flow.deadline import CHUNK_WORK, OutOfTime, chunks, deadline, look_at_clock
+from rectilinear.flow.deadline import CHUNK_WORK, Deadline, OutOfTime, chunks, look_at_clock
 
 RUNS = {
     "kinks": ((12,), {"method": "kinks", "early_phase": False}),
@@ -63,8 +63,8 @@ def test_work_in_chunks_is_all_the_work():
 
 
 def test_deadlines_are_those_of_the_innermost_run():
-    with deadline(lambda: True), deadline(lambda: False):
+    with Deadline(lambda: True), Deadline(lambda: False):
         look_at_clock()
     look_at_clock()
-    with deadline(lambda: True), pytest.raises(OutOfTime):
+    with Deadline(lambda: True), pytest.raises(OutOfTime):
         look_at_clock()

@@ -9,7 +9,7 @@ from numpy.polynomial import polynomial
 import rectilinear as rl
 from rectilinear.flow import polynomials
 from rectilinear.flow.choose import first_engine
-from rectilinear.flow.deadline import OutOfTime, deadline
+from rectilinear.flow.deadline import Deadline, OutOfTime
 from rectilinear.flow.engines import event_log, neuron_path
 from rectilinear.flow.field import make_field
 from rectilinear.flow.field.sample_lines import SampleLines
@@ -277,7 +277,7 @@ def test_long_steps_look_at_the_clock(method, samples, monkeypatch):
     monkeypatch.setenv("RECTILINEAR_THREADS", "2")
     problem = ordinary(samples=samples, inputs=8, width=40)
     engine = first_engine(problem, make_field(problem), method, 1e-2, False, np.array([5.0]))
-    with deadline(lambda: True), pytest.raises(OutOfTime):
+    with Deadline(lambda: True), pytest.raises(OutOfTime):
         engine.attempt(5.0)
     assert engine.t == 0.0
     assert engine.attempt(5.0)  # what was given up is made anew

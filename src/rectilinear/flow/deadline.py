@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 CHUNK_WORK = 2e7  # multiply-adds, or what takes as long, between two looks: some hundredths of a second
 
@@ -20,21 +19,24 @@ class OutOfTime(Exception):
     """The budget of seconds was used up within a step; the state before it stands."""
 
 
-@contextmanager
-def deadline(passed: Callable[[], bool]) -> Iterator[None]:
+class Deadline:
     """Within, `look_at_clock` raises OutOfTime once `passed` says so.
 
-    >>> with deadline(lambda: True):
+    >>> with Deadline(lambda: True):
     ...     look_at_clock()
     Traceback (most recent call last):
     ...
     rectilinear.flow.deadline.OutOfTime
     """
-    before, _armed.passed = getattr(_armed, "passed", None), passed
-    try:
-        yield
-    finally:
-        _armed.passed = before
+
+    def __init__(self, passed: Callable[[], bool]) -> None:
+        self.passed = passed
+
+    def __enter__(self) -> None:
+        self.before, _armed.passed = getattr(_armed, "passed", None), self.passed
+
+    def __exit__(self, *error: object) -> None:
+        _armed.passed = self.before
 
 
 def look_at_clock() -> None:

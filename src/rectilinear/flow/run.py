@@ -15,7 +15,7 @@ from ..errors import FlowError, InputError
 from ..trajectory import Status, Trajectory
 from .audit import audit_run
 from .budgets import Watch, provenance
-from .deadline import OutOfTime, deadline
+from .deadline import Deadline, OutOfTime
 from .engines.engine import Engine
 from .field import Field
 from .span import Span
@@ -135,15 +135,17 @@ def drive(kept: Kept, times: Array, watch: Watch, rules: Rules, clock: str = "t 
     `clock` tells the time in words, to those who watch.
     """
     done, asked = int(times[0] == kept.engine.t), times.tolist()
+    end: float = asked[-1]
     kept.keep(times[:done])
     ending = None
     try:
         while done < len(times) and ending is None:
             engine = kept.engine
-            over = watch.over_budget(min(max(float(engine.t / times[-1]), 0.0), 1.0), clock.format(engine.t))
+            fraction = engine.t / end if end else 0.0
+            over = watch.over_budget(min(max(fraction, 0.0), 1.0), clock.format(engine.t))
             ending = Ending(over) if over else None
-            with deadline(watch.out_of_seconds):
-                went = engine.attempt(times[-1])
+            with Deadline(watch.out_of_seconds):
+                went = engine.attempt(end)
             if not went:
                 if engine.chattering:
                     ending = Ending(Status.CHATTERING)

@@ -103,8 +103,8 @@ class KinkEngine:
         solved = self._try(h)
         if not solved or self.step.error > 1.0:
             return self._shorten(h, 0.3 if not solved else CONTROL.growth(self.step.error))
-        sizes_after = self.groups.lengths(self.groups.carried + self.step.stages[-1])
-        if (sizes_after < SHRINKS * self.neuron_sizes).any():
+        self.whole, self.sizes_after = self.step, self.groups.lengths(self.groups.carried + self.step.stages[-1])
+        if (self.sizes_after < SHRINKS * self.neuron_sizes).any():
             return self._shorten(h, 0.5)
         growth = min(CONTROL.growth(self.step.error), max(1.0, SLOWEST_RATE / max(self.newton_rate, TINY)))
         self.step_size = max(h * growth, self.step_size if h < self.step_size else 0.0)
@@ -323,7 +323,10 @@ class KinkEngine:
             onto_kink = still or self.problem.l2 > 0.0
             self.events_ahead.decide(self.pending, self.pull, self.clock.s, onto_kink, again=self.standing > 1)
             self.clock.stamp(self.decisions.log)
-        self.neuron_sizes, self.resting = groups.lengths(groups.carried), None
+        # a step that led to an event was made anew, and neurons have changed there
+        whole = self.pending is None and step is self.whole
+        self.neuron_sizes = self.sizes_after if whole else groups.lengths(groups.carried)
+        self.resting = None
         changed = self._separate_shrunk() or self.pending is not None
         self.energy -= self.field.look_again(groups)
         if changed:
