@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import rectilinear as rl
 from rectilinear.reduced.aligned_flow import growing_part
-from rectilinear.reduced.two_neuron_kernel import square_velocity
+from rectilinear.reduced.two_neuron_kernel import SquareLoss, square_velocity
 from rectilinear.theorems import predict, two_neurons
 from symmetric_problems import integrated, losses_of, random_problem, symmetric_data
 
@@ -97,20 +97,10 @@ def test_compiled_velocity_agrees_with_sums_over_samples(seed, alpha):
     states[:, 4] = np.abs(states[:, 4]) * (1.0, -1.0)
     states[:, :5] /= np.linalg.norm(states[:, :5], axis=1, keepdims=True)
     _, direction = growing_part(problem)
-    near = two_neurons.NearSamples.of(problem, direction)
+    near = two_neurons.near_samples(problem, direction)
     data = problem.data
-    ours = square_velocity(
-        0.0,
-        states.ravel(),
-        data.correlation,
-        data.covariance,
-        direction,
-        near.x,
-        near.closeness,
-        near.weight,
-        (1 + alpha) / 2,
-        0.1,
-    )
+    mean = SquareLoss(data.correlation, data.covariance, (1 + alpha) / 2, 0.1)
+    ours = square_velocity(0.0, states.ravel(), mean, near)
     plain = two_neurons._sampled_velocity(0.0, states.ravel(), problem)
     np.testing.assert_allclose(ours, plain, rtol=1e-10, atol=1e-10 * np.abs(plain).max())
 

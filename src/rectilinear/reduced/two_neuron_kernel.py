@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -9,25 +11,31 @@ from ..arrays import Array
 from .aligned_flow import MAX_EXPONENT
 
 
+class SquareLoss(NamedTuple):
+    """beta = <y x> and Sigma = <x x^T> of the data, the mean slope c of the activation, and the weight decay."""
+
+    beta: Array
+    covariance: Array
+    c: float
+    decay: float
+
+
+class SortedSamples(NamedTuple):
+    """Samples (n', d) that count `weight` each in an average over all, by rising |cos| (n',) of their angle to a unit direction."""
+
+    x: Array
+    closeness: Array
+    weight: float
+    direction: Array
+
+
 @njit(cache=True)
-def square_velocity(
-    _: float,
-    state: Array,
-    beta: Array,
-    covariance: Array,
-    direction: Array,
-    x: Array,
-    closeness: Array,
-    weight: float,
-    c: float,
-    decay: float,
-) -> Array:
+def square_velocity(_: float, state: Array, mean: SquareLoss, near_samples: SortedSamples) -> Array:
     """d/dt of (w, a)/size and ln size of the positive, then of the negative neuron.
 
-    Samples `x` (n', d) count `weight` each; they are sorted by `closeness`, the |cos| of their angle to the unit
-    `direction`, so that only those ahead of the larger sine of the neurons' angles to it can lie between the two neurons'
-    planes.
+    Of the samples only those ahead of the larger sine of the neurons' angles to the direction can lie between their planes.
     """
+    (beta, covariance, c, decay), (x, closeness, weight, direction) = mean, near_samples
     inputs = len(beta)
     a, b = np.empty(inputs), np.empty(inputs)
     for k, product in ((0, a), (1, b)):
@@ -67,8 +75,9 @@ def square_velocity(
 
 
 @njit(cache=True)
-def wedge_means(a: Array, b: Array, direction: Array, x: Array, closeness: Array, weight: float) -> Array:
+def wedge_means(a: Array, b: Array, samples: SortedSamples) -> Array:
     """<1_S (A.x)(B.x)> <= 0 for each row A of `a` and B of `b` (t, d), S the samples where the two differ in sign, (t,)."""
+    x, closeness, weight, direction = samples
     means = np.zeros(len(a))
     for k in range(len(a)):
         near = count_within(closeness, max(sine(a[k], direction), sine(b[k], direction)))

@@ -28,7 +28,7 @@ from ..reduced.aligned_flow import MAX_EXPONENT, growing_part
 from ..reduced.integrate import TOLERANCE, integrate
 from ..reduced.linear_loss import linear_loss
 from ..reduced.small_network import SmallNetwork
-from ..reduced.two_neuron_kernel import square_velocity, wedge_means
+from ..reduced.two_neuron_kernel import SortedSamples, SquareLoss, square_velocity, wedge_means
 from .limit import linear_limit
 from .stated_error import second_order_error
 from .theorem import WITHIN_WINDOW, Solution, Theorem
@@ -41,43 +41,31 @@ KINKED_TOLERANCE = 1e-11  # with the wedge the field jumps as samples enter it, 
 PROBES = np.concatenate([np.linspace(-4.0, 12.0, 25), np.geomspace(14.0, 1e4, 15)])
 
 
-@dataclass(frozen=True, eq=False)
-class NearSamples:
+def near_samples(problem: Problem, direction: Array) -> SortedSamples:
     """One sample of each mirror pair, sorted by how close it lies to the plane across bb: only close ones can switch."""
+    data = problem.data
+    pairs, alone = data.mirror_pairs
+    kept, weight = (np.arange(data.samples), 1.0) if alone.size else (pairs[:, 0], 2.0)
+    x, cosines = data.x[kept], np.abs(data.units[kept] @ direction)
+    order = np.argsort(cosines)
+    return SortedSamples(x[order], cosines[order], weight / data.samples, direction)
 
-    x: Array  # (n', d)
-    closeness: Array  # (n',), |cos| of the angle to bb, rising
-    weight: float  # what each counts in an average over all samples
-    direction: Array  # bb
 
-    @classmethod
-    def of(cls, problem: Problem, direction: Array) -> NearSamples:
-        data = problem.data
-        pairs, alone = data.mirror_pairs
-        kept, weight = (np.arange(data.samples), 1.0) if alone.size else (pairs[:, 0], 2.0)
-        x, cosines = data.x[kept], np.abs(data.units[kept] @ direction)
-        order = np.argsort(cosines)
-        return cls(x[order], cosines[order], weight / data.samples, direction)
+def _wedge(near: SortedSamples, states: Array) -> Array:
+    """<1_S (A.x)(B.x)> <= 0 for each state, (t,): 4 d^2 times this is the share of the wedge in <f_even^2>."""
+    return wedge_means(*products(states), near)
 
-    def none(self) -> NearSamples:
-        """No samples: the field without its wedge."""
-        return NearSamples(self.x[:0], self.closeness[:0], self.weight, self.direction)
 
-    def wedge(self, states: Array) -> Array:
-        """<1_S (A.x)(B.x)> <= 0 for each state, (t,): 4 d^2 times this is the share of the wedge in <f_even^2>."""
-        a, b = products(states)
-        return wedge_means(a, b, self.direction, self.x, self.closeness, self.weight)
+def _passing(near: SortedSamples, states: Array) -> Array:
+    """The share in <f_even^2>, up to 4 d^2, of one sample while the wedge passes over it, at most, for each state, (t,).
 
-    def passing(self, states: Array) -> Array:
-        """The share in <f_even^2>, up to 4 d^2, of one sample while the wedge passes over it, at most, for each state, (t,).
-
-        A sample in the wedge is nearer to both planes than the angle between them: |A.x||B.x| <= |A||B||x|^2 sin^2(A, B).
-        """
-        a, b = products(states)
-        lagrange = np.sum(a * a, axis=1) * np.sum(b * b, axis=1) - np.sum(a * b, axis=1) ** 2  # |A|^2 |B|^2 sin^2
-        sizes = np.sqrt(np.sum(a * a, axis=1) * np.sum(b * b, axis=1))
-        longest = self.weight * float(np.max(np.sum(self.x**2, axis=1), initial=0.0))
-        return np.asarray(longest * np.maximum(lagrange, 0.0) / np.where(sizes > 0, sizes, 1.0))
+    A sample in the wedge is nearer to both planes than the angle between them: |A.x||B.x| <= |A||B||x|^2 sin^2(A, B).
+    """
+    a, b = products(states)
+    lagrange = np.sum(a * a, axis=1) * np.sum(b * b, axis=1) - np.sum(a * b, axis=1) ** 2  # |A|^2 |B|^2 sin^2
+    sizes = np.sqrt(np.sum(a * a, axis=1) * np.sum(b * b, axis=1))
+    longest = near.weight * float(np.max(np.sum(near.x**2, axis=1), initial=0.0))
+    return np.asarray(longest * np.maximum(lagrange, 0.0) / np.where(sizes > 0, sizes, 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,33 +132,24 @@ def _square_run(problem: Problem, direction: Array, start: Array, times: Array, 
     """Without the wedge first; again with it where its share in the loss shows that it matters."""
     data, c = problem.data, problem.network.mean_slope
     d = 1.0 - c
-    near = NearSamples.of(problem, direction)
+    near = near_samples(problem, direction)
 
-    def states_at(instants: Array, samples: NearSamples, tolerance: float) -> Array:
-        constants = (
-            data.correlation,
-            data.covariance,
-            direction,
-            samples.x,
-            samples.closeness,
-            samples.weight,
-            c,
-            problem.l2,
-        )
+    def states_at(instants: Array, samples: SortedSamples, tolerance: float) -> Array:
+        constants = SquareLoss(data.correlation, data.covariance, c, problem.l2), samples
         return _states(integrate(square_velocity, start, instants, constants, tolerance))
 
     probes = _probe_times(problem, start, float(times[-1]))
     instants = np.union1d(times, probes)
-    states = states_at(instants, near.none(), tolerance)
+    states = states_at(instants, near._replace(x=near.x[:0], closeness=near.closeness[:0]), tolerance)
     probed = states[np.searchsorted(instants, probes)]
-    wedge, passing = (np.abs(share).max(initial=0.0) for share in (near.wedge(probed), near.passing(probed)))
+    wedge, passing = (np.abs(share).max(initial=0.0) for share in (_wedge(near, probed), _passing(near, probed)))
     if 2.0 * d * d * wedge > NEGLIGIBLE_WEDGE or 2.0 * d * d * passing > NEGLIGIBLE_PASSING:
         states = states_at(times, near, max(tolerance, KINKED_TOLERANCE))
     else:
         states = states[np.searchsorted(instants, times)]
     a, b = products(states)
     apart = np.sum(((a - b) @ data.covariance) * (a - b), axis=1)
-    even_square = d * d * np.maximum(apart + 4.0 * near.wedge(states), 0.0)
+    even_square = d * d * np.maximum(apart + 4.0 * _wedge(near, states), 0.0)
     return TwoNeurons(states, linear_loss(problem, c * (a + b)) + even_square / 2, even_square)
 
 

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ...arrays import Array
 from ..compiled import fast_kernel
 from ..field.single_precision import Rounding, Rows, single_drive
 from ..field.two_layer_kernels import drive_of_rows, velocity_of_drive
+
+
+class StageSlopes(NamedTuple):
+    """The slopes (stages, weights) of a step, and their squares (stages,)."""
+
+    slopes: Array
+    squares: Array
 
 
 @fast_kernel
@@ -40,11 +49,8 @@ def drive_share(
         for k in range(inputs):
             drive[h, k] = 0.0
             v[k] += a[h] * w[h, k]
-    size, count = field.blocks.shape[2], field.rows.shape[1]
-    total = drive_of_rows(
-        field.rows, field.labels, field.mirror_labels, field.mirrored, w, a, v, field.alpha, field.loss,
-        first * size, min(last * size, count), drive,
-    )  # fmt: skip
+    size, count = field.blocks.shape[2], field.folded.rows.shape[1]
+    total = drive_of_rows(field.folded, w, a, v, first * size, min(last * size, count), drive)
     return total, Rounding(0.0, 0.0, 0.0)
 
 
@@ -65,15 +71,15 @@ def velocity(field: Rows, y: Array, drive: Array, slope: Array) -> float:
 
 @fast_kernel
 def all_stages(
-    field: Rows, y: Array, slopes: Array, squares: Array, tableau: Array, h: float, single: bool, new: Array, drive: Array
+    field: Rows, y: Array, slopes: StageSlopes, tableau: Array, h: float, single: bool, new: Array, drive: Array
 ) -> tuple[float, Rounding]:
     """Slopes 1, 2, ... of a step of length h with their squares, and its end in `new`; returns the summed loss and rounding there."""
     total, rounding = 0.0, Rounding(0.0, 0.0, 0.0)
     for s in range(1, tableau.shape[0]):
-        stage(y, slopes, tableau[s, :s], h, new)
+        stage(y, slopes.slopes, tableau[s, :s], h, new)
         at_end = s == tableau.shape[0] - 1
         total, rounding = drive_share(field, new, 0, field.blocks.shape[0], single, at_end, drive)
-        squares[s] = velocity(field, new, drive, slopes[s])
+        slopes.squares[s] = velocity(field, new, drive, slopes.slopes[s])
     return total, rounding
 
 

@@ -24,7 +24,7 @@ from ..state import flatten
 from ..steppers import tsitouras
 from ..steppers.step_size import StepControl, up_to
 from ..threads import in_shares, shares
-from .plain_step_kernels import all_stages, drive_share, relative_error, stage, velocity
+from .plain_step_kernels import StageSlopes, all_stages, drive_share, relative_error, stage, velocity
 
 CONTROL = StepControl(order=5, grow=10.0)
 STEP_SHARE = 0.3  # of the tolerance, for one step: errors of steps add up, those at kinks are estimated too small
@@ -65,10 +65,9 @@ class TwoLayerSlopes:
 
     def __init__(self, problem: Problem, field: TwoLayerField) -> None:
         network = problem.network
-        self.field = Rows(
-            field.rows, field.labels, field.mirror_labels, field.mirrored, network.alpha, problem.loss.code, problem.data.samples,
-            (network.trainable_layers[0], network.trainable_layers[1]), problem.l2, *unit_blocks(field.rows),
-        )  # fmt: skip
+        folded, (first, second) = field.folded, network.trainable_layers
+        blocks = unit_blocks(folded.rows, folded.lengths)
+        self.field = Rows(folded, problem.data.samples, (first, second), problem.l2, blocks)
         self.single, self.rounding = True, Rounding(0.0, 0.0, 0.0)
         self.neurons, self.inputs = network.shapes[0]
         self.rows = -(-self.neurons // NEURON_TILE) * NEURON_TILE
@@ -82,7 +81,7 @@ class TwoLayerSlopes:
     @property
     def work(self) -> float:
         """Of a slope, in multiply-adds of double precision."""
-        return SINGLE_WORK**self.single * float(self.field.rows.shape[1] * self.drive.size)
+        return SINGLE_WORK**self.single * float(self.field.folded.rows.shape[1] * self.drive.size)
 
     def slope(self, y: Array, out: Array) -> tuple[float, float]:
         def share(first: int, last: int) -> tuple[Array, float, Rounding]:
@@ -99,7 +98,9 @@ class TwoLayerSlopes:
     def quick_stages(self, y: Array, slopes: Array, squares: Array, h: float, new: Array) -> float | None:
         if shares(self.count, self.work) > 1:
             return None
-        total, self.rounding = all_stages(self.field, y, slopes, squares, tsitouras.TABLE, h, self.single, new, self.drive)
+        total, self.rounding = all_stages(
+            self.field, y, StageSlopes(slopes, squares), tsitouras.TABLE, h, self.single, new, self.drive
+        )
         return total / self.field.samples
 
     def watch_rounding(self, y: Array, square: float, rtol: float) -> None:

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...arrays import Array, Indices, Mask
+from ...arrays import Array, Indices
 from ..compiled import fast_kernel, fast_part, kernel, part
 from .sample_losses import pair_pulls
-from .two_layer_kernels import reach_and_sum
+from .two_layer_kernels import FoldedRows, reach_and_sum
 
 WORK = 200_000  # multiply-adds below which looking for aligned neurons costs more than it saves
 WORTHWHILE = 0.15  # a split must cost less than this share of the full product, which has the faster kernel
@@ -203,24 +203,12 @@ def sums_of_split(split: Split, rows: Array, lengths: Array, turned: Array, a: A
 
 
 @fast_kernel
-def drive_of_split(
-    split: Split,
-    rows: Array,
-    lengths: Array,
-    labels: Array,
-    mirror_labels: Array,
-    mirrored: Mask,
-    w: Array,
-    a: Array,
-    alpha: float,
-    loss: int,
-    backward: bool,
-    drive: Array,
-) -> tuple[bool, float]:
+def drive_of_split(split: Split, folded: FoldedRows, w: Array, a: Array, backward: bool, drive: Array) -> tuple[bool, float]:
     """Whether the split was right, and the summed loss; P g_h of every neuron goes to `drive` (neurons, inputs).
 
-    `rows` (inputs or more, rows) holds one column per sample or mirrored pair. Without `backward` only the loss is computed.
+    Without `backward` only the loss is computed.
     """
+    rows, lengths, labels, mirror_labels, mirrored, alpha, loss = folded
     neurons, inputs = w.shape
     count = rows.shape[1]
     c, e = 0.5 * (1.0 + alpha), 0.5 * (1.0 - alpha)
@@ -272,29 +260,16 @@ def drive_of_split(
 
 @kernel
 def cheap_losses(
-    states: Array,
-    inputs: int,
-    rows: Array,
-    lengths: Array,
-    labels: Array,
-    mirror_labels: Array,
-    mirrored: Mask,
-    alpha: float,
-    loss: int,
-    worthwhile: float,
-    zero: Zero,
-    first: int,
-    stride: int,
-    found: Array,
+    states: Array, inputs: int, folded: FoldedRows, worthwhile: float, zero: Zero, first: int, stride: int, found: Array
 ) -> None:
     """Write the summed loss of every stride-th state of (t, weights) to `found` (t,) where it takes few products, nan elsewhere.
 
     Besides aligned neurons, those are outputs so small that their squares are lost in rounding.
     """
     neurons = states.shape[1] // (inputs + 1)
-    samples = len(mirrored)
-    for i in range(len(mirrored)):
-        samples += mirrored[i]
+    samples = len(folded.mirrored)
+    for i in range(len(folded.mirrored)):
+        samples += folded.mirrored[i]
     split = Split(np.zeros(neurons), np.empty(0, np.intp), 1.0, 0.0)  # not a good one
     unused = np.empty((0, 0))
     in_vain, rest = 0, 0
@@ -314,12 +289,10 @@ def cheap_losses(
             continue
         for attempt in range(2):  # by the split of the state before, or else by one of its own
             if split.cost < (CHEAP if attempt == 0 else worthwhile):
-                right, total = drive_of_split(
-                    split, rows, lengths, labels, mirror_labels, mirrored, w, a, alpha, loss, False, unused
-                )
+                right, total = drive_of_split(split, folded, w, a, False, unused)
                 if right:
                     found[t] = total
                     break
-            split = cheapest_split(w, a, rows, lengths, worthwhile)
+            split = cheapest_split(w, a, folded.rows, folded.lengths, worthwhile)
         in_vain = in_vain + 1 if np.isnan(found[t]) else 0
         rest = in_vain

@@ -14,9 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays import Array, Mask
+from ...arrays import Array
 from ..compiled import fast_kernel
 from .sample_losses import sample_curvature, sample_loss, sample_pull
+from .two_layer_kernels import FoldedRows
 
 Single = NDArray[np.float32]
 
@@ -27,22 +28,16 @@ UNIT = 2.0**-24  # rounding of a single number
 
 
 class Rows(NamedTuple):
-    """What moves the weights: samples folded as in field/two_layer.py, the network's settings, and the samples once more.
+    """What moves the weights: folded samples, how many there were, what trains, and the samples once more.
 
-    `blocks` (blocks, inputs, size) holds them scaled to length one and padded with zeros, `lengths` (rows,) what they were scaled by.
+    `blocks` (blocks, inputs, size) holds them scaled to length one and padded with zeros.
     """
 
-    rows: Array  # (inputs, rows)
-    labels: Array
-    mirror_labels: Array
-    mirrored: Mask
-    alpha: float
-    loss: int
+    folded: FoldedRows
     samples: int
     trains: tuple[bool, bool]
     l2: float
     blocks: Single
-    lengths: Array
 
 
 class Rounding(NamedTuple):
@@ -53,17 +48,16 @@ class Rounding(NamedTuple):
     reach: float
 
 
-def unit_blocks(rows: Array) -> tuple[Single, Array]:
-    """`blocks` and `lengths` of rows (inputs, rows)."""
+def unit_blocks(rows: Array, lengths: Array) -> Single:
+    """`blocks` of rows (inputs, rows) of these lengths."""
     inputs, count = rows.shape
     number = -(-count // BLOCK)
     size = -(-count // (number * LANES)) * LANES
-    lengths = np.linalg.norm(rows, axis=0)
     blocks = np.zeros((number, inputs, size), dtype=np.float32)
     for block, begin in zip(blocks, range(0, count, size), strict=False):
         here = slice(begin, min(begin + size, count))
         block[:, : here.stop - begin] = rows[:, here] / np.where(lengths[here] > 0.0, lengths[here], 1.0)
-    return blocks, lengths
+    return blocks
 
 
 @fast_kernel
@@ -98,8 +92,9 @@ def single_drive(
 
     Those are zero unless they are to be `measured`.
     """
-    (_, inputs, size), (neurons, count) = field.blocks.shape, (w.shape[0], field.lengths.shape[0])
-    c, e = 0.5 * (1.0 + field.alpha), 0.5 * (1.0 - field.alpha)
+    rows, lengths, labels, mirror_labels, mirrored, alpha, loss = field.folded
+    (_, inputs, size), (neurons, count) = field.blocks.shape, (w.shape[0], lengths.shape[0])
+    c, e = 0.5 * (1.0 + alpha), 0.5 * (1.0 - alpha)
     directions, strengths, largest, v = unit_neurons(w, a)
     z, part = np.empty((neurons, size), np.float32), np.empty((neurons, inputs), np.float32)
     even, around, pull_part = np.empty(size, np.float32), np.empty(size, np.float32), np.empty(size, np.float32)
@@ -122,36 +117,36 @@ def single_drive(
                 for i in range(size):
                     around[i] += weight * abs(z[h, i])
         for k in range(inputs):
-            row = field.rows[k, start : start + here]
+            row = rows[k, start : start + here]
             for i in range(here):
                 linear[i] += v[k] * row[i]
         top = 0.0
         for i in range(size):
             odd_pull[i], even_pull[i] = 0.0, 0.0
         for i in range(here):
-            scale = e * largest * field.lengths[start + i]
-            y, f = field.labels[start + i], c * linear[i] + scale * even[i]
-            pull = sample_pull(field.loss, y, f)
+            scale = e * largest * lengths[start + i]
+            y, f = labels[start + i], c * linear[i] + scale * even[i]
+            pull = sample_pull(loss, y, f)
             if measured:
-                wrong = scale * around[i] * sample_curvature(field.loss, y, f)
-                total += sample_loss(field.loss, y, f)
+                wrong = scale * around[i] * sample_curvature(loss, y, f)
+                total += sample_loss(loss, y, f)
                 pull_squares += wrong * wrong
                 squares += pull * pull
             odd_pull[i] = pull
             even_pull[i] = pull
-            if field.mirrored[start + i]:
-                y, f = field.mirror_labels[start + i], scale * even[i] - c * linear[i]
-                pull = sample_pull(field.loss, y, f)
+            if mirrored[start + i]:
+                y, f = mirror_labels[start + i], scale * even[i] - c * linear[i]
+                pull = sample_pull(loss, y, f)
                 if measured:
-                    total += sample_loss(field.loss, y, f)
+                    total += sample_loss(loss, y, f)
                     squares += pull * pull
                 odd_pull[i] -= pull
                 even_pull[i] += pull
-            even_pull[i] *= e * field.lengths[start + i]
+            even_pull[i] *= e * lengths[start + i]
             top = max(top, abs(even_pull[i]))
             reach += abs(even_pull[i])
         for k in range(inputs):
-            row = field.rows[k, start : start + here]
+            row = rows[k, start : start + here]
             for i in range(here):
                 common[k] += odd_pull[i] * row[i]
         if top == 0.0:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...arrays import Array, Mask
+from ...arrays import Array
 from ...problem import Problem
 from ..state import unflatten
 from ..threads import in_shares, shares
 from . import aligned_neurons
-from .two_layer_kernels import INPUT_TILE, NEURON_TILE, drive_of_rows, loss_of_rows, padded, velocity_of_drive
+from .two_layer_kernels import (
+    INPUT_TILE,
+    NEURON_TILE,
+    FoldedRows,
+    drive_of_rows,
+    loss_of_rows,
+    padded,
+    velocity_of_drive,
+)
 from .weight_decay import add_decay
 
 SPLIT_AGE = 40  # evaluations after which a better split is looked for
@@ -37,9 +45,8 @@ class TwoLayerField:
         network = problem.network
         self.shapes = network.shapes
         self.size = sum(out * into for out, into in self.shapes)
-        self.rows, self.labels, self.mirror_labels, self.mirrored = _folded(problem)
-        self.lengths = np.linalg.norm(self.rows, axis=0)
-        self.zero = _at_zero(problem, self.labels, self.mirror_labels, self.mirrored)
+        self.folded = _folded(problem)
+        self.zero = _at_zero(problem, self.folded)
         self._last_split: aligned_neurons.Split | None = None
         self._split_age = LOOK_AGAIN
 
@@ -57,25 +64,22 @@ class TwoLayerField:
 
     def losses(self, states: Array) -> Array:
         states, found = np.ascontiguousarray(states), np.full(len(states), np.nan)
-        work = states.size * self.rows.shape[1]
+        work = states.size * self.folded.rows.shape[1]
         stride = shares(len(states), work)
         in_shares(lambda first, _: self._write_losses(states, first, stride, found), stride, work)
         return found
 
     def _write_losses(self, states: Array, first: int, stride: int, found: Array) -> None:
         """The loss of every stride-th state."""
-        if self.size * len(self.lengths) > aligned_neurons.WORK:
+        inputs = self.shapes[0][1]
+        if self.size * len(self.folded.lengths) > aligned_neurons.WORK:
             aligned_neurons.cheap_losses(
-                states, self.shapes[0][1], self.rows, self.lengths, self.labels, self.mirror_labels, self.mirrored,
-                self.problem.network.alpha, self.problem.loss.code, aligned_neurons.WORTHWHILE, self.zero, first, stride, found,
-            )  # fmt: skip
+                states, inputs, self.folded, aligned_neurons.WORTHWHILE, self.zero, first, stride, found
+            )
         for t in range(first, len(states), stride):
             if np.isnan(found[t]):
                 w, second = unflatten(states[t], self.shapes)
-                found[t] = loss_of_rows(
-                    self.rows[: w.shape[1]], self.labels, self.mirror_labels, self.mirrored, w, second[0],
-                    self.problem.network.alpha, self.problem.loss.code,
-                )  # fmt: skip
+                found[t] = loss_of_rows(self.folded, w, second[0])
         found[first::stride] /= self.problem.data.samples
 
     def _drive(self, w: Array, a: Array) -> tuple[Array, float]:
@@ -87,16 +91,11 @@ class TwoLayerField:
         padded_a = np.zeros(len(padded_w))
         padded_a[:neurons] = a
         v = padded_a @ padded_w
-        count = self.rows.shape[1]
-        network, loss = self.problem.network, self.problem.loss.code
+        count = self.folded.rows.shape[1]
 
         def share(first: int, last: int) -> tuple[Array, float]:
             drive = np.zeros_like(padded_w)
-            summed = drive_of_rows(
-                self.rows, self.labels, self.mirror_labels, self.mirrored,
-                padded_w, padded_a, v, network.alpha, loss, first, last, drive,
-            )  # fmt: skip
-            return drive, summed
+            return drive, drive_of_rows(self.folded, padded_w, padded_a, v, first, last, drive)
 
         (drive, summed), *others = in_shares(share, count, count * padded_w.size)
         for more, part in others:
@@ -115,10 +114,7 @@ class TwoLayerField:
             self._find_split(w, a)
         drive = np.empty_like(w)
         while self._last_split is not None:
-            right, total = aligned_neurons.drive_of_split(
-                self._last_split, self.rows, self.lengths, self.labels, self.mirror_labels, self.mirrored, w, a,
-                self.problem.network.alpha, self.problem.loss.code, True, drive,
-            )  # fmt: skip
+            right, total = aligned_neurons.drive_of_split(self._last_split, self.folded, w, a, True, drive)
             if right:
                 return drive, total / self.problem.data.samples
             if self._split_age == 0:
@@ -127,11 +123,11 @@ class TwoLayerField:
         return None
 
     def _find_split(self, w: Array, a: Array) -> None:
-        self._last_split, self._split_age = aligned_neurons.find_split(w, a, self.rows, self.lengths), 0
+        self._last_split, self._split_age = aligned_neurons.find_split(w, a, self.folded.rows, self.folded.lengths), 0
 
 
-def _folded(problem: Problem) -> tuple[Array, Array, Array, Mask]:
-    """Samples as columns (inputs, rows), one per mirrored pair or lone sample, with the labels at x and at -x.
+def _folded(problem: Problem) -> FoldedRows:
+    """Samples as columns, one per mirrored pair or lone sample.
 
     With biases the constant input breaks the mirror symmetry, so nothing is folded.
     """
@@ -143,15 +139,17 @@ def _folded(problem: Problem) -> tuple[Array, Array, Array, Mask]:
     labels = problem.y[kept]
     mirror_labels = np.concatenate([problem.y[pairs[:, 1]], np.zeros(len(alone))])
     mirrored = np.arange(len(kept)) < len(pairs)
-    return padded(problem.x[kept].T, INPUT_TILE, 1), labels, mirror_labels, mirrored
+    rows = padded(problem.x[kept].T, INPUT_TILE, 1)
+    lengths = np.linalg.norm(rows, axis=0)
+    return FoldedRows(rows, lengths, labels, mirror_labels, mirrored, problem.network.alpha, problem.loss.code)
 
 
-def _at_zero(problem: Problem, labels: Array, mirror_labels: Array, mirrored: Mask) -> aligned_neurons.Zero:
-    """The loss at f = 0, for samples folded as by `_folded`."""
+def _at_zero(problem: Problem, folded: FoldedRows) -> aligned_neurons.Zero:
+    """The loss at f = 0."""
     loss, f = problem.loss, np.zeros_like(problem.y)
     pull = 0.5 * (1.0 + problem.network.alpha) * (loss.pull(problem.y, f) @ problem.x) / len(f)
-    own, opposite = (loss.pull(y, np.zeros_like(y)) for y in (labels, mirror_labels))
+    own, opposite = (loss.pull(y, np.zeros_like(y)) for y in (folded.labels, folded.mirror_labels))
     rounding = problem.data.precision.tolerance * np.abs(own).max()
-    odd = bool(mirrored.all() and np.all(np.abs(own + opposite) <= rounding))
+    odd = bool(folded.mirrored.all() and np.all(np.abs(own + opposite) <= rounding))
     longest = float(np.linalg.norm(problem.x, axis=1).max())
     return aligned_neurons.Zero(float(loss.value(problem.y, f).mean()), pull, longest, odd)

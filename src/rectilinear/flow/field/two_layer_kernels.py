@@ -12,6 +12,8 @@ The field is dw_h/dt = a_h g_h, da_h/dt = g_h . w_h.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ...arrays import Array, Mask
@@ -26,6 +28,19 @@ INPUT_TILE = 4
 TINY = np.finfo(float).tiny
 
 
+class FoldedRows(NamedTuple):
+    """Samples folded by their mirror images, one column of `rows` (inputs, rows) per sample or pair: their lengths, y at x and at -x,
+    and which have a mirror image (rows,); with the slope below kinks, and the loss."""
+
+    rows: Array
+    lengths: Array
+    labels: Array
+    mirror_labels: Array
+    mirrored: Mask
+    alpha: float
+    loss: int
+
+
 @in_line
 def even_block(samples: int) -> int:
     """The size of blocks of at most BLOCK that cover all samples with little padding."""
@@ -34,25 +49,12 @@ def even_block(samples: int) -> int:
 
 
 @fast_kernel
-def drive_of_rows(
-    rows: Array,
-    labels: Array,
-    mirror_labels: Array,
-    mirrored: Mask,
-    w: Array,
-    a: Array,
-    v: Array,
-    alpha: float,
-    loss: int,
-    first: int,
-    last: int,
-    drive: Array,
-) -> float:
+def drive_of_rows(folded: FoldedRows, w: Array, a: Array, v: Array, first: int, last: int, drive: Array) -> float:
     """Add the share of rows first..last-1 to P g_h in `drive` (neurons, inputs), and return their summed loss.
 
-    `rows` (inputs, rows) holds one column per sample or mirrored pair; `w` (neurons, inputs) and `rows` are padded with
-    zeros to whole tiles. `labels` and `mirror_labels` are y at x and at -x.
+    `w` (neurons, inputs) and the rows are padded with zeros to whole tiles, v = sum_h a_h w_h.
     """
+    rows, _, labels, mirror_labels, mirrored, alpha, loss = folded
     inputs, neurons = rows.shape[0], w.shape[0]
     c, e = 0.5 * (1.0 + alpha), 0.5 * (1.0 - alpha)
     block = even_block(last - first)
@@ -129,10 +131,9 @@ def drive_of_rows(
 
 
 @fast_kernel
-def loss_of_rows(
-    rows: Array, labels: Array, mirror_labels: Array, mirrored: Mask, w: Array, a: Array, alpha: float, loss: int
-) -> float:
-    """The summed loss alone, of rows as above and weights without padding: a product by BLAS for each block."""
+def loss_of_rows(folded: FoldedRows, w: Array, a: Array) -> float:
+    """The summed loss alone, of weights without padding: a product by BLAS for each block."""
+    rows, _, labels, mirror_labels, mirrored, alpha, loss = folded
     inputs, neurons = w.shape[1], w.shape[0]
     count = rows.shape[1]
     c, e = 0.5 * (1.0 + alpha), 0.5 * (1.0 - alpha)
