@@ -142,13 +142,31 @@ def test_dragging_a_point_changes_the_run(open_page: Callable[..., Watched]) -> 
     watched = open_page()
     before, points = watched.curve(), watched.state["points"]
     watched.drag(5, 30, -60, drop=False)
+    assert watched.page.locator(".reading").text_content().startswith("Point 6: x = (1.")
     watched.after(watched.page.mouse.up)
+    assert watched.page.locator(".status").text_content().startswith("Exact run to t = 3000")
+    watched.page.mouse.move(5, 5)
+    assert watched.page.locator(".reading").text_content().startswith("Drag a point")
     assert [json.loads(frame)["final"] for frame in watched.sent[1:]][1] is False  # a preview while the point was held
     assert watched.curve() != before
     moved, kept = watched.state["points"].split(";"), points.split(";")
     assert moved[:5] == kept[:5]
     assert moved[5] != kept[5]
     assert watched.root.get_attribute("data-final") == "true"
+
+
+def test_the_grid_follows_the_scales_and_only_they_change_it(open_page: Callable[..., Watched]) -> None:
+    watched = open_page()
+    grid = watched.page.locator(".curve .grid")
+    before = grid.inner_html()
+    watched.page.evaluate("document.querySelector('.curve .grid path').dataset.same = 1")
+    watched.drag(5, 20, -20, drop=False)
+    watched.after(watched.page.mouse.up)
+    assert watched.page.locator(".curve .grid path[data-same]").count() == 1
+    watched.after(lambda: watched.page.get_by_label("Choose a run").select_option("To t = 10^1,000,000"))
+    assert "10^1,000,000" in watched.page.locator(".curve .labels").text_content()
+    watched.after(lambda: watched.page.get_by_label("Choose a run").select_option("Six points (Figure 2)"))
+    assert grid.inner_html() == before
 
 
 def test_points_are_added_flipped_and_deleted_with_the_mouse(open_page: Callable[..., Watched]) -> None:

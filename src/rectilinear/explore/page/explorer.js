@@ -133,6 +133,7 @@ function render({ model, el }) {
     if (!preset) return;
     view.place = null;
     view.chosen = null;
+    plane.rest();
     become({ ...preset }, true);
   }
 
@@ -256,7 +257,7 @@ function render({ model, el }) {
         say(summary(view.run));
         tour.arrived(view.run);
         writeAddress();
-      }
+      } else write(status, "A preview; the exact run follows when you stop.");
     },
     theory(message) {
       view.theory = message;

@@ -108,7 +108,7 @@ export function createLights() {
   const list = h("ul", { class: "lights" });
   const others = h("ul", { class: "lights" });
   const count = h("summary", {});
-  const more = h("details", { class: "more" }, count, others);
+  const more = h("details", { class: "more", hidden: true }, count, others);
   const verdict = h("p", { class: "verdict" });
   const element = h("section", { class: "hypotheses", "aria-label": "Hypotheses and theorems" }, h("h2", {}, "What theory sees"), verdict, list, more);
 

@@ -9,6 +9,7 @@ const ANGLES = 1440;
 const REACH = 0.66; // of the half width that the longest neuron takes
 const NEAR = 14; // pixels within which a neuron is under the cursor
 const STEP = 0.05;
+const HINT = "Drag a point: the whole training run follows.";
 const KEYS = [
   ["plus", "M1 10H17M13 5L21 10L13 15Z", "neuron +", "A neuron with a positive outgoing weight: the arrow is its incoming weights w (length: cube root of |w|), and it raises the output where w·x > 0."],
   ["minus", "M1 10H13M13 5L21 10L13 15Z", "neuron −", "A neuron with a negative outgoing weight: it lowers the output where w·x > 0."],
@@ -28,7 +29,7 @@ export function createPlane({ change, select }) {
   const layers = Object.fromEntries(["kinks", "boundary", "ghost", "neurons", "rings", "points"].map((name) => [name, s("g", { class: name })]));
   const axes = s("path", { class: "axes", d: `M0 ${MIDDLE}H${SIZE}M${MIDDLE} 0V${SIZE}` });
   const svg = s("svg", { viewBox: `0 0 ${SIZE} ${SIZE}`, role: "group", "aria-label": "The plane of inputs: data points, neurons and kinks" }, axes, ...Object.values(layers));
-  const reading = h("figcaption", { class: "reading" }, "Drag a point: the whole training run follows.");
+  const reading = h("figcaption", { class: "reading" }, HINT);
   const tools = h("div", { class: "tools", role: "radiogroup", "aria-label": "What a click does" });
   const element = h("figure", { class: "plane" }, h("div", { class: "square" }, canvas, svg), planeKeys(), h("div", { class: "under" }, tools, reading));
   const view = { tool: "move", range: 2, points: [], run: null, frame: 0, live: true, selected: null, dragged: null };
@@ -250,6 +251,8 @@ export function createPlane({ change, select }) {
     view.dragged = null;
     if (view.moved) edit(view.points, true);
   };
+  const rest = () => write(reading, HINT); // nothing is under the cursor
+  svg.addEventListener("pointerleave", (event) => event.pointerType === "mouse" && view.dragged === null && rest());
   svg.addEventListener("pointerup", drop);
   svg.addEventListener("pointercancel", drop);
   svg.addEventListener("dblclick", (event) => view.live && view.tool !== "add" && !event.target.closest("[data-point]") && actions.add(...toPlane(event)));
@@ -291,7 +294,7 @@ export function createPlane({ change, select }) {
     return best;
   }
 
-  return { element, svg, canvas, show, actions };
+  return { element, svg, canvas, show, rest, actions };
 }
 
 function planeKeys() {
