@@ -28,7 +28,7 @@ TRUTH_RTOL, TRUTH_CAP = 1e-8, 300.0
 EQUAL_ERRORS = (1e-3, 1e-4, 1e-5, 1e-6)  # of the loss, at which seconds are compared
 DESCENT_STEPS = (2_000, 20_000)
 TIMED_STEPS = 200  # of torch
-CAP, SLOW_CAP = 4.0, 2.0  # seconds after which a solver is stopped
+CAP, SLOW_CAP = 10.0, 2.0  # seconds after which a solver is stopped
 
 
 def teacher(samples: int = 1000, inputs: int = 20, stretch: float = 1.0) -> tuple[Array, Array]:
