@@ -355,3 +355,14 @@ def test_neurons_that_rest_on_kinks_stay_there_when_they_meet_another():
     small_steps = rl.descend(problem, learning_rate=20.0 / steps, steps=steps, record_every=steps)
     apart, sizes = (np.linalg.norm(w, axis=1) for w in (small_steps.final[0] - flow.final[0], flow.final[0]))
     assert np.max(apart / sizes) < 2e-2
+
+
+def test_neurons_that_slide_into_zero_pass_it_at_any_tolerance() -> None:
+    """In the plane a neuron held on a kink meets another one only at w = 0; loose steps landed beside it, and such neurons died."""
+    x = np.array(rl.datasets.six_points(0.15).x)
+    x[5] = 1.129, -0.019
+    net = rl.Network(inputs=2, widths=(100,))
+    problem = rl.Problem(rl.Dataset(x, rl.datasets.six_points(0.15).y), net, net.init(scale=1e-3, seed=0))
+    loose, tight = (rl.simulate(problem, times=[1000.0, 3000.0], rtol=rtol) for rtol in (1e-4, 1e-9))
+    assert np.abs(loose.loss - tight.loss).max() < 1e-6  # it was 6e-4
+    assert loose.events.count(Kind.ORIGIN) == tight.events.count(Kind.ORIGIN) == 4

@@ -334,8 +334,8 @@ def follow_neurons(
                     together, holding, ahead = together - 1 if together > holding else NONE, holding - 1, AHEAD
             if together > 0:
                 holding = settle(step, neuron, log, Moment(tau, lean, rounding), together, ahead)
-                if met >= 0 and signs[met] == side:
-                    fresh = met
+            if met >= 0 and signs[met] == side:
+                fresh = met
             if met >= 0 and not rules.leaky and not awake(signs, step.sided):
                 note(log, tau, NOBODY, DEATH, 0.0, 0.0, np.nan, 0.0)
                 asleep = True

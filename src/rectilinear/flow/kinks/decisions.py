@@ -13,7 +13,7 @@ from ...errors import FlowError
 from ...events import Events, Kind
 from ...problem import Problem
 from ..state import Start, neurons_of
-from ..tolerances import AT_ORIGIN, LARGEST_PRODUCT, LEANING, ON_KINK_HEIGHT, STRONGEST_PULL
+from ..tolerances import AT_ORIGIN, LARGEST_PRODUCT, LEANING, NEAR_ORIGIN, ON_KINK_HEIGHT, STRONGEST_PULL
 from .contact import resolve
 from .geometry import Kinks
 from .origin import exit_from_origin, way_of_descent
@@ -87,7 +87,8 @@ class Decisions:
         """New pattern and weights of neuron h, which has reached the lines `arrived` (and may be held on others)."""
         w = theta[:-1]
         size = sqrt(theta @ theta)
-        if sqrt(w @ w) <= AT_ORIGIN * size:
+        length = sqrt(w @ w)
+        if length <= AT_ORIGIN * size or (length <= NEAR_ORIGIN * size and self._meet_at_zero(signs, arrived)):
             after = self._pass_origin(h, theta, signs, pull, t)
             return after, np.append(np.zeros(len(theta) - 1), theta[-1])
         touches = self._touches(theta, signs)
@@ -98,6 +99,12 @@ class Decisions:
             basis = self.kinks.held_basis(held)
             theta = np.append(w - (w @ basis.T) @ basis, self._leaning(theta, signs, pull))
         return after, theta
+
+    def _meet_at_zero(self, signs: Signs, arrived: Indices) -> bool:
+        """Whether the lines that hold a neuron and those it has reached meet only at w = 0: it is there, however exactly it landed."""
+        together = np.union1d(np.flatnonzero(signs == 0), arrived)
+        inputs = self.kinks.x.shape[1]
+        return len(together) >= max(inputs, 2) and len(self.kinks.held_basis(together)) == inputs
 
     def _touches(self, theta: Array, signs: Signs) -> Mask:
         """Which lines hold a neuron or have it on them."""

@@ -94,7 +94,7 @@ def settle(step: KnownStep, neuron: Neuron, log: Log, moment: Moment, count: int
 
 @part
 def meet(step: KnownStep, neuron: Neuron, log: Log, moment: Moment, line: int) -> int:
-    """A free neuron reaches a kink, and no other: it crosses, or is held; how many kinks hold it."""
+    """A free neuron reaches a kink, and no other: it crosses, is held, or grazes it; how many kinks hold it."""
     came_from, jump, (tau, lean, slow) = int(neuron.signs[line]), neuron.polynomials[0], moment
     jump_from(step.jumps, line, tau, jump)
     here, push = lean * inner(step.normals, line, neuron.drive, START), lean * jump[0]
@@ -103,6 +103,8 @@ def meet(step: KnownStep, neuron: Neuron, log: Log, moment: Moment, line: int) -
     if push >= 0.0 or came_from * beyond <= slow:
         turn_to(neuron, log, jump, step.normals, line, -came_from)
         note(log, tau, line, CROSS, below, below + push, np.nan, -2.0 * came_from)
+        return 0
+    if came_from * here > 0.0:  # it moves away already
         return 0
     turn_to(neuron, log, jump, step.normals, line, NONE)
     neuron.held[0] = line
