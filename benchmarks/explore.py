@@ -124,6 +124,7 @@ def waits(width: int) -> dict[str, list[Wait]]:
             page.wait_for_selector("[data-status=exact]")
             page.get_by_label("Neurons", exact=True).fill(str(width))
             page.wait_for_selector("[data-status=exact]:not([data-drawn='1'])")
+            page.wait_for_selector("[data-theory]")  # its process is ready too
             drag(page)
             found: dict[str, list[Wait]] = page.evaluate("window.waits")
             browser.close()
