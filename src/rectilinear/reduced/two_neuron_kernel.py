@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
 from ..arrays import Array
 from .aligned_flow import MAX_EXPONENT
+
+# Parts have no way in from Python: each takes the compiler's time.
+OPTIONS: dict[str, Any] = {"cache": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+INSIDE: dict[str, Any] = {**OPTIONS, "no_cpython_wrapper": True}
+kernel, part = njit(**OPTIONS), njit(**INSIDE)
 
 
 class SquareLoss(NamedTuple):
@@ -29,7 +34,7 @@ class SortedSamples(NamedTuple):
     direction: Array
 
 
-@njit(cache=True)
+@kernel
 def square_velocity(_: float, state: Array, mean: SquareLoss, near_samples: SortedSamples) -> Array:
     """d/dt of (w, a)/size and ln size of the positive, then of the negative neuron.
 
@@ -74,7 +79,7 @@ def square_velocity(_: float, state: Array, mean: SquareLoss, near_samples: Sort
     return change
 
 
-@njit(cache=True)
+@kernel
 def wedge_means(a: Array, b: Array, samples: SortedSamples) -> Array:
     """<1_S (A.x)(B.x)> <= 0 for each row A of `a` and B of `b` (t, d), S the samples where the two differ in sign, (t,)."""
     x, closeness, weight, direction = samples
@@ -86,7 +91,7 @@ def wedge_means(a: Array, b: Array, samples: SortedSamples) -> Array:
     return means
 
 
-@njit(cache=True)
+@part
 def sine(vector: Array, direction: Array) -> float:
     """The sine of the angle between a vector and a unit direction; 1 beyond a right angle, 0 for the zero vector."""
     along, square = dot(vector, direction), dot(vector, vector)
@@ -100,7 +105,7 @@ def sine(vector: Array, direction: Array) -> float:
     return float(np.sqrt(across / square) * (1.0 + 1e-9))  # rounding must not hide a sample between the planes
 
 
-@njit(cache=True)
+@part
 def dot(one: Array, other: Array) -> float:
     """A loop, as products of arrays take seconds to compile."""
     total = 0.0
@@ -109,7 +114,7 @@ def dot(one: Array, other: Array) -> float:
     return total
 
 
-@njit(cache=True)
+@part
 def count_within(rising: Array, bound: float) -> int:
     """How many of the rising numbers are at most `bound`."""
     first, last = 0, len(rising)

@@ -53,7 +53,7 @@ def near_samples(problem: Problem, direction: Array) -> SortedSamples:
 
 def _wedge(near: SortedSamples, states: Array) -> Array:
     """<1_S (A.x)(B.x)> <= 0 for each state, (t,): 4 d^2 times this is the share of the wedge in <f_even^2>."""
-    return wedge_means(*products(states), near)
+    return np.asarray(wedge_means(*products(states), near))
 
 
 def _passing(near: SortedSamples, states: Array) -> Array:

@@ -18,7 +18,7 @@ from ...arrays import Array, Indices, Signs
 from ...errors import FlowError
 from ...events import Events
 from ...problem import Problem
-from ..collocation import STAGES, basis_at
+from ..collocation import ALL_NODES, BARYCENTRIC, STAGES
 from ..deadline import look_at_clock
 from ..field.frozen import rounding
 from ..kinks.balance import Balance
@@ -45,7 +45,8 @@ LANDINGS = 6  # attempts to land on an event; each gains several digits
 FAR = 1.5  # times the step that a polynomial is of: it says nothing beyond
 JUST_BEFORE = 1e-4  # of the step, from where to its end the slope of an event's function is taken
 FEW = 4  # neurons that may meet kinks in one step before the step is shortened rather than cut at the first of them
-BASIS_JUST_BEFORE = basis_at(1.0 - JUST_BEFORE)
+_SHARES = BARYCENTRIC / (1.0 - JUST_BEFORE - ALL_NODES)
+BASIS_JUST_BEFORE = _SHARES / _SHARES.sum()  # without the kernel, which importing this file would compile
 
 
 class KinkEngine:

@@ -98,7 +98,9 @@ def rounding(
     bounds of dpull/df.
     """
     groups, samples, d = seen.shape
-    sizes, outputs, g = np.empty(theta.shape[0]), np.abs(y), np.empty(d)
+    sizes, outputs, g = np.empty(theta.shape[0]), np.empty(samples), np.empty(d)
+    for i in range(samples):
+        outputs[i] = abs(y[i])
     for e in range(theta.shape[0]):
         square = 0.0
         for j in range(d):
@@ -107,9 +109,11 @@ def rounding(
         product = abs(theta[e, d]) * np.sqrt(square)
         for i in range(samples):
             outputs[i] += product * reaches[group[e], i]
-    largest, made_all = 0.0, True
+    largest, largest_output, made_all = 0.0, 0.0, True
     for k in range(groups):
-        noise, square, g[:] = 0.0, 0.0, 0.0
+        noise, square = 0.0, 0.0
+        for j in range(d):
+            g[j] = 0.0
         for i in range(samples):
             noise += share * reaches[k, i] * (abs(pull[i]) + bends[i] * outputs[i])
             for j in range(d):
@@ -117,7 +121,9 @@ def rounding(
         for j in range(d):
             square += g[j] * g[j]
         largest, made_all = max(largest, noise), made_all and np.sqrt(square) <= noise
-    return sizes, largest, share * outputs.max(), made_all
+    for i in range(samples):
+        largest_output = max(largest_output, outputs[i])
+    return sizes, largest, share * largest_output, made_all
 
 
 @fast_part

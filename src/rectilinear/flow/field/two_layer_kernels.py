@@ -144,8 +144,8 @@ def loss_of_rows(folded: FoldedRows, w: Array, a: Array) -> float:
     total = 0.0
     for start in range(0, count, block):
         size = min(block, count - start)
-        even[:] = 0.0
-        linear[:] = 0.0
+        for i in range(block):
+            even[i], linear[i] = 0.0, 0.0
         for k in range(inputs):
             row = rows[k, start : start + size]
             for i in range(size):
