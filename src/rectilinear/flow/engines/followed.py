@@ -306,11 +306,11 @@ class FollowedNeurons:
         return np.asarray(self.problem.loss.pull(y, f))
 
     def _measure_drive(self) -> float:
-        """The strongest drive of any neuron; the speed of the weights is noted."""
+        """The strongest drive of any neuron along the kinks that hold it; the speed of the weights is noted."""
         drives = self.lines.drives(self.signs, self.pulls[:, None])
         self.counts["gradients"] += 1
-        strongest = float(np.sqrt((drives**2).sum(axis=2).max()))
         free_drives(self.signs, self.lines.normals, drives)
+        strongest = float(np.sqrt((drives**2).sum(axis=2).max()))
         drive = drives[:, 0]
         first, second = (float(trains) for trains in self.problem.network.trainable_layers)
         l2 = self.problem.l2
