@@ -26,7 +26,8 @@ lint: .venv/ready  ## lint, format, types and the contract of imports: what runs
 # Tests of compiled code, which is run as plain Python too: what the compiler makes of it is what it says.
 KERNEL_TESTS := tests/test_kernels.py tests/test_flow_parts.py tests/test_small_systems.py tests/test_long_time.py::TestKernels \
 	$(addprefix tests/test_convergence.py::test_,collocation_converges_with_order_nine) \
-	$(addprefix tests/test_followed.py::test_,first_fall_finds_the_first_root the_box_problem_is_solved \
+	tests/test_span.py::test_box_problem_meets_its_conditions_where_lines_depend \
+	$(addprefix tests/test_followed.py::test_,first_fall_finds_the_first_root \
 	a_neuron_without_kinks_follows_the_closed_form multipliers_move_to_a_vertex_without_changing_the_push)
 test: lint  ## everything CI checks
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest $(KERNEL_TESTS)

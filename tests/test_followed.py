@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numpy.polynomial import polynomial
 
 import rectilinear as rl
+from compiled_parts import from_python
 from rectilinear.flow import polynomials
 from rectilinear.flow.choose import first_engine
 from rectilinear.flow.deadline import Deadline, OutOfTime
@@ -301,7 +302,7 @@ def test_multipliers_move_to_a_vertex_without_changing_the_push():
     normals = np.array([[1.0, 0.0], [0.0, 1.0], [np.sqrt(0.5), np.sqrt(0.5)]])
     bounds, mu = np.array([1.0, 2.0, 1.5]), np.array([0.4, 0.7, 0.9])
     push = mu @ normals
-    contact.to_vertex(normals @ normals.T, bounds, mu)
+    from_python(contact.to_vertex)(normals @ normals.T, bounds, mu)
     np.testing.assert_allclose(mu @ normals, push, atol=1e-12)
     assert ((mu > 1e-9) & (mu < bounds - 1e-9)).sum() <= 2
     assert (mu >= 0.0).all()

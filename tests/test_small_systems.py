@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from rectilinear.flow.small_systems import principal_axes, solve_in_place
+from compiled_parts import from_python
+from rectilinear.flow.small_systems import principal_axes, solve_dependent, solve_in_place
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 12])
@@ -15,6 +16,19 @@ def test_solutions_are_lapacks(size, columns):
     found = right.copy()
     solve_in_place(matrix.copy(), found)
     np.testing.assert_allclose(found, np.linalg.solve(matrix, right), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(("vectors", "dimensions"), [(1, 3), (3, 5), (4, 2), (7, 3), (5, 0)])
+def test_what_dependent_vectors_add_up_to_is_lapacks(vectors, dimensions):
+    """Of a Gram matrix, as large as it may be: the shares are not unique, their sum is."""
+    rng = np.random.default_rng(vectors)
+    normals = rng.standard_normal((vectors, dimensions))
+    right = normals @ rng.standard_normal(dimensions)
+    shares = right.copy()
+    from_python(solve_dependent)(normals @ normals.T, shares)
+    expected = np.linalg.lstsq(normals @ normals.T, right)[0] @ normals
+    np.testing.assert_allclose(shares @ normals, expected, rtol=1e-9, atol=1e-12)
+    assert np.count_nonzero(shares) <= min(vectors, dimensions)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 8, 21])

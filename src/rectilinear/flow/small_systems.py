@@ -6,10 +6,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays import Array
-from .compiled import kernel
+from .compiled import kernel, part
 
 SWEEPS = 30  # of rotations; convergence is quadratic, five or six are the rule
 EPSILON = np.finfo(float).eps
+ROUNDED_PIVOT = 10.0 * EPSILON  # times the unknowns and the largest pivot: one that rounding leaves of zero
 
 
 @kernel
@@ -36,6 +37,41 @@ def solve_in_place(matrix: Array, right: Array) -> None:
             for c in range(r + 1, size):
                 right[r, k] -= matrix[r, c] * right[c, k]
             right[r, k] /= matrix[r, r]
+
+
+@part
+def solve_dependent(matrix: Array, right: Array) -> None:
+    """right (n,) becomes x with matrix x = right, by elimination with the largest pivots; the matrix, a Gram matrix (n, n), is used up.
+
+    Where its vectors depend on each other, those that lie in the span of others get no share: their x is zero.
+    """
+    size, rank = right.shape[0], 0
+    order = np.empty(size, np.intp)
+    for k in range(size):
+        order[k] = k
+    smallest = 0.0
+    for c in range(size):
+        pivot = c
+        for r in range(c + 1, size):
+            if matrix[order[r], order[r]] > matrix[order[pivot], order[pivot]]:
+                pivot = r
+        order[c], order[pivot] = order[pivot], order[c]
+        i = order[c]
+        if c == 0:
+            smallest = ROUNDED_PIVOT * size * matrix[i, i]
+        if matrix[i, i] <= smallest:
+            break
+        rank += 1
+        for r in range(c + 1, size):
+            factor = matrix[order[r], i] / matrix[i, i]
+            for k in range(c + 1, size):
+                matrix[order[r], order[k]] -= factor * matrix[i, order[k]]
+            right[order[r]] -= factor * right[i]
+    for c in range(size - 1, -1, -1):
+        i = order[c]
+        for k in range(c + 1, rank):
+            right[i] -= matrix[i, order[k]] * right[order[k]]
+        right[i] = right[i] / matrix[i, i] if c < rank else 0.0
 
 
 @kernel

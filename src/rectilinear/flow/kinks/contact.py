@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...arrays import Array, Indices, Signs
-from ..compiled import kernel
+from ...arrays import Array, Indices, Mask, Signs
+from ..compiled import kernel, part
+from ..small_systems import solve_dependent
 from ..tolerances import NO_KINK_SPEED
 from .geometry import KinkArrays, Kinks
 from .repelling_points import DEPENDENT_NORMALS, pinned_line, sides_of_descent
@@ -91,7 +92,7 @@ def settle_as_descent(
     return outcome, q, mu, pinned, push
 
 
-@kernel
+@part
 def settle_together(
     gram: Array, below: Array, pushes: Array, came_from: Signs, slowest: float
 ) -> tuple[Signs, Array, Array]:
@@ -101,68 +102,77 @@ def settle_together(
     that the neuron moves over while the attracting ones answer; one that held it until now is left to the side that pushes less.
     """
     size = pushes.shape[0]
-    free, outcome, q = np.flatnonzero(pushes < 0.0), came_from.copy(), below.copy()
-    bounds, inner = -pushes[free], np.empty((free.shape[0], free.shape[0]))
-    for r in range(free.shape[0]):
-        for c in range(free.shape[0]):
-            inner[r, c] = gram[free[r], free[c]]
-    settled = pushes < 0.0
+    outcome, settled, bounds = np.empty(size, np.int8), np.empty(size, np.bool_), np.empty(size)
+    q, beyond, speeds = np.empty(size), np.empty(size), np.empty(size)
+    for k in range(size):
+        q[k], outcome[k], settled[k] = below[k], came_from[k], pushes[k] < 0.0
+        bounds[k] = max(-pushes[k], 0.0)  # lines that repel do not answer
     for k in range(size):
         if not settled[k] and outcome[k] > 0:
-            q += pushes[k] * gram[:, k]
+            _add(gram, k, pushes[k], q, q)
     for k in range(size):
         if not settled[k] and outcome[k] == 0:
-            speed = _velocities(gram, q, free, box_problem(inner, q[free], bounds))[k]
-            beyond = q + pushes[k] * gram[:, k]
-            speed += _velocities(gram, beyond, free, box_problem(inner, beyond[free], bounds))[k]
-            outcome[k] = 1 if speed < 0.0 else -1
+            _add(gram, k, pushes[k], q, beyond)
+            _answer(gram, q, bounds, speeds)
+            speed = speeds[k]
+            _answer(gram, beyond, bounds, speeds)
+            outcome[k] = 1 if speed + speeds[k] < 0.0 else -1
             if outcome[k] > 0:
-                q = beyond
+                _add(gram, k, pushes[k], q, q)
     while True:
-        answer = box_problem(inner, q[free], bounds)
-        speeds = _velocities(gram, q, free, answer)
+        mu = _answer(gram, q, bounds, speeds)
         fastest, who = slowest, -1
         for k in range(size):
             if not settled[k] and -outcome[k] * speeds[k] > fastest:
                 fastest, who = -outcome[k] * speeds[k], k
         if who < 0:
             break
-        q -= outcome[who] * pushes[who] * gram[:, who]
+        _add(gram, who, -outcome[who] * pushes[who], q, q)
         outcome[who], settled[who] = -outcome[who], True
-    to_vertex(inner, bounds, answer)
-    mu = np.zeros(size)
-    for r in range(free.shape[0]):
-        k = free[r]
-        mu[k] = answer[r]
-        outcome[k] = 1 if mu[k] >= (1.0 - ON_A_BOUND) * bounds[r] else -1 if mu[k] <= ON_A_BOUND * bounds[r] else 0
+    to_vertex(gram, bounds, mu)
+    for k in range(size):
+        if bounds[k] > 0.0:
+            outcome[k] = 1 if mu[k] >= (1.0 - ON_A_BOUND) * bounds[k] else -1 if mu[k] <= ON_A_BOUND * bounds[k] else 0
     return outcome, q, mu
 
 
-@kernel
+@part
+def _add(gram: Array, line: int, push: float, q: Array, moved: Array) -> None:
+    """Velocities along all normals when a line pushes: q + push n_line, into `moved`."""
+    for k in range(q.shape[0]):
+        moved[k] = q[k] + push * gram[k, line]
+
+
+@part
+def _answer(gram: Array, q: Array, bounds: Array, speeds: Array) -> Array:
+    """mu of the lines that answer to q, and the velocities along all normals when they do, into `speeds`."""
+    mu = box_problem(gram, q, bounds)
+    for k in range(q.shape[0]):
+        speeds[k] = q[k]
+        for j in range(q.shape[0]):
+            speeds[k] -= gram[k, j] * mu[j]
+    return mu
+
+
+@part
 def arriving(gram: Array, below: Array, pushes: Array, came_from: Signs) -> Array:
     """Velocities along the normals with which a neuron has come here, held on the lines with sign 0."""
-    speeds = below.copy()
-    for k in range(pushes.shape[0]):
-        if came_from[k] > 0:
-            speeds += pushes[k] * gram[:, k]
-    held = np.flatnonzero(came_from == 0)
-    if held.shape[0]:
-        inner = np.empty((held.shape[0], held.shape[0]))
-        for r in range(held.shape[0]):
-            for c in range(held.shape[0]):
-                inner[r, c] = gram[held[r], held[c]]
-        answer = np.linalg.lstsq(inner, speeds[held])[0]
-        for r in range(held.shape[0]):
-            speeds -= answer[r] * gram[:, held[r]]
-    return speeds
-
-
-@kernel
-def _velocities(gram: Array, q: Array, free: Indices, answer: Array) -> Array:
-    """Along all normals, when the attracting lines `free` answer."""
-    speeds = q.copy()
-    for r in range(free.shape[0]):
-        speeds -= answer[r] * gram[:, free[r]]
+    size = pushes.shape[0]
+    speeds, answer, inner = np.empty(size), np.zeros(size), np.zeros((size, size))
+    for k in range(size):
+        speeds[k] = below[k]
+        for j in range(size):
+            if came_from[j] > 0:
+                speeds[k] += pushes[j] * gram[k, j]
+    for k in range(size):
+        if came_from[k] == 0:
+            answer[k] = speeds[k]
+            for j in range(size):
+                inner[k, j] = gram[k, j] if came_from[j] == 0 else 0.0
+    solve_dependent(inner, answer)
+    for k in range(size):
+        for j in range(size):
+            speeds[k] -= answer[j] * gram[k, j]
     return speeds
 
 
@@ -236,55 +246,55 @@ def box_problem(gram: Array, q: Array, bounds: Array) -> Array:
     "Bounded-variable least-squares" (1995).
     """
     size = q.shape[0]
-    mu, free = np.zeros(size), np.zeros(size, np.bool_)
-    slack = SETTLED * np.abs(q).max() if size else 0.0
+    mu, free, slack = np.zeros(size), np.zeros(size, np.bool_), 0.0
+    for k in range(size):
+        slack = max(slack, SETTLED * abs(q[k]))
+    freed = False
     for _ in range(SETS * (size + 1)):
-        chosen = np.flatnonzero(free)
-        if chosen.shape[0]:
-            share, held = _towards_minimum(gram, q, bounds, mu, chosen)
+        if freed:
+            share, held = _towards_minimum(gram, q, bounds, mu, free)
             if share < 1.0:
                 free[held] = False
                 continue
-        push = q - gram @ mu
         best, hardest = slack, -1
         for k in range(size):
-            inward = push[k] if mu[k] <= 0.0 else -push[k] if mu[k] >= bounds[k] else 0.0
-            if not free[k] and inward > best:
+            push = q[k]
+            for j in range(size):
+                push -= gram[k, j] * mu[j]
+            inward = push if mu[k] <= 0.0 else -push if mu[k] >= bounds[k] else 0.0
+            if not free[k] and bounds[k] > 0.0 and inward > best:
                 best, hardest = inward, k
         if hardest < 0:
             break
-        free[hardest] = True
+        free[hardest], freed = True, True
     return mu
 
 
-@kernel
-def _towards_minimum(gram: Array, q: Array, bounds: Array, mu: Array, chosen: Indices) -> tuple[float, int]:
-    """Move these coordinates to where they minimise the rest, or up to a bound: the share of the way, and who met the bound."""
-    count = chosen.shape[0]
-    push, inner = np.empty(count), np.empty((count, count))
-    for r in range(count):
-        push[r] = q[chosen[r]]
-        for j in range(q.shape[0]):
-            push[r] -= gram[chosen[r], j] * mu[j]
-        for c in range(count):
-            inner[r, c] = gram[chosen[r], chosen[c]]
-    way = np.linalg.lstsq(inner, push)[0]
+@part
+def _towards_minimum(gram: Array, q: Array, bounds: Array, mu: Array, free: Mask) -> tuple[float, int]:
+    """Move the free coordinates to where they minimise the rest, or up to a bound: the share of the way, and who met the bound."""
+    size = q.shape[0]
+    way, inner = np.zeros(size), np.zeros((size, size))
+    for k in range(size):
+        if free[k]:
+            way[k] = q[k]
+            for j in range(size):
+                way[k] -= gram[k, j] * mu[j]
+                inner[k, j] = gram[k, j] if free[j] else 0.0
+    solve_dependent(inner, way)
     share, held = 1.0, -1
-    for r in range(count):
-        room = bounds[chosen[r]] - mu[chosen[r]] if way[r] > 0.0 else mu[chosen[r]]
-        if abs(way[r]) * share > room:
-            share, held = room / abs(way[r]), r
-    for r in range(count):
-        k = chosen[r]
-        mu[k] = min(max(mu[k] + share * way[r], 0.0), bounds[k])
-    if held < 0:
-        return 1.0, -1
-    k = chosen[held]
-    mu[k] = bounds[k] if way[held] > 0.0 else 0.0
-    return share, k
+    for k in range(size):
+        room = bounds[k] - mu[k] if way[k] > 0.0 else mu[k]
+        if abs(way[k]) * share > room:
+            share, held = room / abs(way[k]), k
+    for k in range(size):
+        mu[k] = min(max(mu[k] + share * way[k], 0.0), bounds[k])
+    if held >= 0:
+        mu[held] = bounds[held] if way[held] > 0.0 else 0.0
+    return share, held
 
 
-@kernel
+@part
 def to_vertex(gram: Array, bounds: Array, mu: Array) -> None:
     """Move mu, without changing the push sum_l mu_l n_l, until the normals of kinks strictly between their bounds are independent."""
     count = mu.shape[0]

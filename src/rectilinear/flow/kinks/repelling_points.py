@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...arrays import Array, Indices, Signs
-from ..compiled import kernel
+from ..compiled import part
 
 DEPENDENT_NORMALS = 1e-12  # squared length of a unit normal off the span of others at which it lies in it
 STARTS = 24  # descents that are looked at
@@ -21,23 +21,25 @@ ALONG = 1e-2  # heights over the largest that say nothing of a side
 GOLDEN = 0.6180339887498949  # places within a step that are spread evenly
 
 
-@kernel
+@part
 def pinned_line(gram: Array, signs: Signs, pushes: Array, slowest: float) -> int:
     """A line that repels and whose normal lies in the span of those that hold (sign 0); -1 if there is none."""
-    size = signs.shape[0]
-    held, factor, count = np.flatnonzero(signs == 0), np.zeros((size, size)), 0
-    for m in range(held.shape[0]):  # by Cholesky
-        left = _project(gram, factor, held, held[m], count)
-        if left > DEPENDENT_NORMALS:
-            factor[count, count], held[count] = np.sqrt(left), held[m]
-            count += 1
-    for k in range(size):
-        if signs[k] != 0 and pushes[k] > slowest and _project(gram, factor, held, k, count) <= DEPENDENT_NORMALS:
-            return k
+    size, count = signs.shape[0], 0
+    held, factor = np.empty(size + 1, np.intp), np.zeros((size + 1, size))
+    for line in range(size):  # by Cholesky
+        if signs[line] == 0:
+            left = _project(gram, factor, held, line, count)
+            if left > DEPENDENT_NORMALS:
+                factor[count, count], held[count] = np.sqrt(left), line
+                count += 1
+    for line in range(size):
+        repels = signs[line] != 0 and pushes[line] > slowest
+        if repels and _project(gram, factor, held, line, count) <= DEPENDENT_NORMALS:
+            return line
     return -1
 
 
-@kernel
+@part
 def _project(gram: Array, factor: Array, held: Indices, line: int, count: int) -> float:
     """Write a line's parts along the first `count` of the held ones to their next row of `factor`; the squared length of the rest."""
     left = gram[line, line]
@@ -50,45 +52,65 @@ def _project(gram: Array, factor: Array, held: Indices, line: int, count: int) -
     return left
 
 
-@kernel
+@part
 def sides_of_descent(gram: Array, below: Array, pushes: Array, signs: Signs, coming: Array) -> tuple[Signs, int, bool]:
     """Sides of the lines that repel, where most descents go that get to a point with the velocities `coming` along the normals.
 
     Other signs are as given, and all of them where most stay. Also how many ways descents take, and whether most leave.
     """
-    size = signs.shape[0]
-    ways, votes, found = np.empty((STARTS, size), np.int8), np.zeros(STARTS, np.intp), 0
-    leaves = np.zeros(STARTS, np.bool_)
-    speed = np.abs(coming).max()
+    size, found, most = signs.shape[0], 0, 0
+    ways, votes, leaves = np.empty((STARTS, size), np.int8), np.zeros(STARTS, np.intp), np.zeros(STARTS, np.bool_)
+    speed, z, before = _largest(coming), np.empty(size), np.empty(size)
     if speed == 0.0:
-        speed = np.abs(below).max() + np.abs(pushes).max()
+        speed = _largest(below) + _largest(pushes)
     for n in range(STARTS):
-        aside = np.cos((1.0 + n) * (1.0 + np.arange(size)))
-        z = speed * (gram @ aside) / size - (NEAR + (n * GOLDEN) % 1.0) * coming
-        way, left = signs.copy(), _descend(z, gram, below, pushes)
-        if left:
-            for k in range(size):
-                if pushes[k] >= 0.0 and abs(z[k]) > ALONG * np.abs(z).max():
-                    way[k] = 1 if z[k] > 0.0 else -1
-        same = -1
+        for k in range(size):
+            aside = 0.0
+            for j in range(size):
+                aside += gram[k, j] * np.cos((1.0 + n) * (1.0 + j))
+            z[k] = speed * aside / size - (NEAR + (n * GOLDEN) % 1.0) * coming[k]
+        left = _descend(z, before, gram, below, pushes)
+        same = found  # the way is written there, and counts as another unless it is as one before
+        farthest = _largest(z)
+        for k in range(size):
+            sided = left and pushes[k] >= 0.0 and abs(z[k]) > ALONG * farthest
+            ways[found, k] = (1 if z[k] > 0.0 else -1) if sided else signs[k]
         for m in range(found):
-            if leaves[m] == left and (ways[m] == way).all():
+            alike = leaves[m] == left
+            for k in range(size):
+                alike = alike and ways[m, k] == ways[found, k]
+            if alike:
                 same = m
-        if same < 0:
-            same, ways[found], leaves[found] = found, way, left
+        if same == found:
+            leaves[found] = left
             found += 1
         votes[same] += 1
-    most = np.argmax(votes)
+    for m in range(found):
+        if votes[m] > votes[most]:
+            most = m
     return ways[most], found, leaves[most]
 
 
-@kernel
-def _descend(z: Array, gram: Array, below: Array, pushes: Array) -> bool:
-    """Make the steps of a descent whose heights are z, in place; whether it leaves."""
-    halfway = 0.0
+@part
+def _descend(z: Array, before: Array, gram: Array, below: Array, pushes: Array) -> bool:
+    """Make the steps of a descent whose heights are z, in place, with room for those before a step; whether it leaves."""
+    size, halfway = z.shape[0], 0.0
     for step in range(STEPS):
         if step == STEPS // 2:
-            halfway = np.abs(z).max()
-        above = np.where(z > 0.0, pushes, 0.0)
-        z += below + gram @ above
-    return np.abs(z).max() > LEAVING * halfway
+            halfway = _largest(z)
+        for k in range(size):
+            before[k] = z[k]
+        for k in range(size):
+            z[k] += below[k]
+            for j in range(size):
+                if before[j] > 0.0:
+                    z[k] += gram[k, j] * pushes[j]
+    return _largest(z) > LEAVING * halfway
+
+
+@part
+def _largest(values: Array) -> float:
+    largest = 0.0
+    for k in range(values.shape[0]):
+        largest = max(largest, abs(values[k]))
+    return largest
