@@ -366,3 +366,22 @@ def test_neurons_that_slide_into_zero_pass_it_at_any_tolerance() -> None:
     loose, tight = (rl.simulate(problem, times=[1000.0, 3000.0], rtol=rtol) for rtol in (1e-4, 1e-9))
     assert np.abs(loose.loss - tight.loss).max() < 1e-6  # it was 6e-4
     assert loose.events.count(Kind.ORIGIN) == tight.events.count(Kind.ORIGIN) == 4
+
+
+def test_lines_that_meet_do_not_hold_a_neuron_and_let_it_go_by_turns() -> None:
+    """Three lines with dependent normals, multipliers within 1e-9 of their bounds: one let it go that another had it grazing."""
+    x = [[2.0, 2.0, 2.0], [-1.0, 2.0, 0.0], [0.0, -2.0, 1.0], [-2.0, -2.0, 0.0], [1.0, 0.0, -1.0]]
+    y = [0.4904693832807488, -2.329167771633173, 0.0, 0.6703518287037054, -0.0]
+    start = (
+        np.array(
+            [
+                [0.05027649991158701, -0.04159081211186889, 0.005327620589839019],
+                [0.05948613145225335, -0.01999634323398969, -0.01686132802060751],
+            ]
+        ),
+        np.array([[0.03457128987052776, 0.12050810799168574]]),
+    )
+    problem = rl.Problem(rl.Dataset(x, y), rl.Network(inputs=3, widths=(2,)), start)
+    usual, tight = (rl.simulate(problem, times=[228.0, 5658.0], rtol=rtol) for rtol in (1e-9, 1e-11))
+    assert usual.status is tight.status is rl.Status.FINISHED
+    np.testing.assert_allclose(usual.loss, tight.loss, rtol=1e-9)

@@ -131,7 +131,13 @@ class StepEvents:
             if project:
                 normal = self.kinks.normals[pending.line]
                 neuron[:-1] -= (normal @ neuron[:-1]) * normal
-            pattern, neuron = decisions.settle(h, neuron, groups.patterns[h], np.array([pending.line]), pull, s)
-            if again and (pattern == groups.patterns[h]).all():
-                pattern = decisions.graze(h, neuron, pattern, pending.line, pull, s)
+            before = groups.patterns[h]
+            with decisions.trial() as keep:
+                pattern, neuron = decisions.settle(h, neuron, before, np.array([pending.line]), pull, s)
+                changed = np.flatnonzero(pattern != before)
+                turns_back = again and all(decisions.just_held(h, line, s) for line in changed.tolist())
+                if not (turns_back and changed.size):  # else two lines would hold it and let it go by turns
+                    keep()
+            if turns_back:
+                pattern = decisions.graze(h, neuron, before, pending.line, pull, s)
         groups.replace(np.array([h]), neuron[None], pattern[None])

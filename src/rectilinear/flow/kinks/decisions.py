@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 from math import sqrt
 
 import numpy as np
@@ -72,6 +73,11 @@ class Decisions:
     ) -> None:
         """The same event of several neurons."""
         self.log += [(t, h, line, kind, below, above, multiplier) for h in neurons.tolist()]
+
+    def just_held(self, h: int, line: int, t: float) -> bool:
+        """Whether that line has begun to hold neuron h at this very moment."""
+        at_once = takewhile(lambda event: event[0] == t, reversed(self.log))
+        return any(event[1:4] == (h, line, Kind.HOLD) for event in at_once)
 
     def start(self, theta: Array, pull: Array) -> Signs:
         """Patterns (neurons, lines) of neurons theta (neurons, inputs + 1) at t = 0; those on kinks are decided, in place."""
