@@ -153,7 +153,8 @@ def test_samples_on_one_ray_share_their_kinks():
     problem = problem_of(3, samples=10, scale=1.0, x=np.concatenate([x, 2.0 * x[:3], -x[3:]]))
     times = [1.0, 5.0]
     truth = rl.simulate(problem, times, method="kinks", rtol=1e-9)
-    assert gap(rl.simulate(problem, times, method="impulses", rtol=1e-4), truth) < WITHIN * 1e-4
+    run = rl.simulate(problem, times, method="impulses", rtol=1e-4)
+    assert gap(run, truth) < run.audit.weight_error < 50 * 1e-4  # few and heavy kinks: 1 to 14 rtol, as rounding falls, and said
 
 
 def ordinary(samples=60, widths=(16, 16), seed=0, loss="square"):
