@@ -8,8 +8,9 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..arrays import Array
 from ..diagnose import Diagnosis, diagnose
 from ..diagnose.outlook import mirrored_prediction
 from ..errors import RectilinearError
@@ -22,7 +23,6 @@ from ..theorems import predict
 from ..trajectory import Status, Trajectory
 from .state import OWN, State
 
-Array = NDArray[np.float64]
 Document = dict[str, Any]
 Progress = Callable[[float, str], None]
 

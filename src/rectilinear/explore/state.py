@@ -8,16 +8,14 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Array
 from ..dataset import Dataset
 from ..errors import InputError
 from ..losses import LOSSES
 from ..network import Network, Weights
 from ..problem import Problem
 from ..starts import STARTS
-
-Array = NDArray[np.float64]
 
 MOST_POINTS = 60
 WIDEST, DEEPEST, WIDEST_DEEP = 500, 3, 30  # neurons; hidden layers; neurons of each hidden layer where there are several

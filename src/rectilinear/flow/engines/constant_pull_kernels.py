@@ -24,7 +24,7 @@ MOST_HELD = 16  # kinks of one neuron
 MOST_EVENTS = 50  # of one neuron in a step, over the number of kinks
 MOST_ROUNDS = 100  # of the minimisation
 SETTLED = 1e-12  # change of shares that ends it
-AT_ORIGIN = 1e-6  # |w| over |a| at which all kinks are met at once, to what single precision leaves
+NEARLY_AT_ORIGIN = 1e-6  # |w| over |a| at which all kinks are met at once, to what single precision leaves
 BLOCK = 32  # kinks that are looked at together
 LOOK_AHEAD = 3.0  # times the last distances of kinks, within which the next one is looked for first
 
@@ -185,7 +185,7 @@ def move_neuron(neurons: PulledNeurons, n: int, kinks: UnitKinks, length: float,
         if line < 0:
             settle(neurons, n, kinks, False)
             continue
-        if dot(w, w) <= AT_ORIGIN * AT_ORIGIN * a * a:
+        if dot(w, w) <= NEARLY_AT_ORIGIN * NEARLY_AT_ORIGIN * a * a:
             return -1
         guess = LOOK_AHEAD * reach if guess == np.inf else 0.5 * (guess + LOOK_AHEAD * reach)
         heights[line] = 0.0

@@ -23,6 +23,7 @@ from ..kinks.passages import passed, shift_paths, times_beyond
 from ..state import flatten, unflatten
 from ..steppers.dormand_prince import combined
 from ..steppers.tsitouras import ERROR, NODES, STAGES, TABLEAU, interpolant, interpolant_slope
+from ..tolerances import TINY
 
 SAFETY, SHRINK, GROW = 0.9, 0.2, 4.0
 SMOOTH_POWER, KINK_POWER = 1 / 5, 2 / 3
@@ -31,8 +32,7 @@ MOST_REFUSED = 3.0  # times the tolerance: kinks are few and heavy or many and l
 LEAST_MOTION = 0.1
 QUIET = 0.3  # times the tolerance: a correction below this leaves the field as it is
 AT_A_BOUND = 1e-9
-SMALLEST_STEP = 1e-12  # of the time reached
-TINY = 1e-300
+SHORTEST_OF_IMPULSES = 1e-12  # of the time reached
 
 
 @dataclass
@@ -100,7 +100,7 @@ class ImpulseEngine:
 
     @property
     def chattering(self) -> bool:
-        return self.step_size < SMALLEST_STEP * self.t
+        return self.step_size < SHORTEST_OF_IMPULSES * self.t
 
     def attempt(self, t_end: float) -> bool:
         self.counts["steps"] += 1

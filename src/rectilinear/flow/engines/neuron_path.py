@@ -60,7 +60,7 @@ FOLLOWED, TOO_MANY_PIECES, GREW, NO_ROOM = 0, 1, 2, 3
 MOST_PIECES = 20_000  # of one neuron in one step
 MOST_GROWTH = 1e4  # of a neuron's squared size within a step: pulls that were extrapolated wildly
 ON_KINK = 1e-14  # height over the neuron's size that is zero up to rounding
-AT_ORIGIN = 1e-9  # |w| over the neuron's size at which all kinks are met at once
+FOLLOWED_TO_ORIGIN = 1e-9  # |w| over the neuron's size at which all kinks are met at once
 RETURNS = 2  # passages of the origin in a row without leaving it, after which the neuron stays there
 NO_SPEED = 1e-12  # drive along a normal, over the largest possible drive, that is zero up to rounding
 WANTED = 2.0  # times the usual distance of events, that a piece may reach
@@ -291,11 +291,11 @@ def follow_neurons(
                 tau += until
             lean = 1.0 if a[0] > 0.0 or (a[0] == 0.0 and a[1] >= 0.0) else -1.0
             together, ahead, met, side = NONE, 0.0, NOBODY, NONE
-            if rules.inputs > 1 and np.sqrt(inner(w, START, w, START)) <= AT_ORIGIN * size:
+            if rules.inputs > 1 and np.sqrt(inner(w, START, w, START)) <= FOLLOWED_TO_ORIGIN * size:
                 returns = returns + 1 if left_by < LEFT else 0
                 left_by, asleep = 0.0, returns >= RETURNS or holding >= rules.inputs
                 speed = np.sqrt(inner(moving, START, moving, START)) + 1e-300
-                far = 0.0 if asleep else 2.0 * AT_ORIGIN * size / speed * lean
+                far = 0.0 if asleep else 2.0 * FOLLOWED_TO_ORIGIN * size / speed * lean
                 pass_origin(step, neuron, log, moving[0], far, tau)
                 turned, limit, together = 0.0, -1.0, NONE if asleep else holding
                 for line in range(lines):

@@ -12,7 +12,7 @@ from ...arrays import Array, Indices, Signs
 from ..collocation import earliest
 from ..field.sample_lines import SampleLines
 from ..kinks.ways_out import WaysOut
-from .neuron_path import AT_ORIGIN
+from .neuron_path import FOLLOWED_TO_ORIGIN
 
 WAKING = 1e-4  # share of a step within which a neuron's waking is located
 
@@ -53,7 +53,7 @@ class SleepingNeurons:
                 direction = self.ways_out.directions[way]
                 waking = asleep[np.sign(a[asleep]) == sign]
                 height = self.lines.normals @ direction
-                w[waking] = AT_ORIGIN * np.abs(a[waking])[:, None] * direction
+                w[waking] = FOLLOWED_TO_ORIGIN * np.abs(a[waking])[:, None] * direction
                 signs[waking] = np.where(height > 0.0, 1, -1)
                 heights[waking] = np.abs(height)
                 woken.append(waking)

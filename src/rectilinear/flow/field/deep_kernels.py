@@ -12,9 +12,9 @@ import numpy as np
 
 from ...arrays import Array, Indices, Mask
 from ..compiled import fast_kernel, in_line, kernel
+from ..tolerances import TINY
 from .sample_losses import sample_loss, sample_pull
 
-TINY = np.finfo(float).tiny
 BLOCK = 256  # samples a pass: activations and signals of some hundred neurons then stay in the second-level cache
 
 

@@ -18,14 +18,13 @@ import numpy as np
 
 from ...arrays import Array, Mask
 from ..compiled import fast_kernel, fast_part, in_line
+from ..tolerances import TINY
 from .sample_losses import pair_pulls, sample_loss
 
 BLOCK = 128  # samples a pass: the block of preactivations of a few hundred neurons then stays in the second-level cache
 LANES = 8  # numbers that a processor handles at once
 NEURON_TILE = 2  # neurons and inputs are handled in tiles, so that a value loaded is used several times
 INPUT_TILE = 4
-
-TINY = np.finfo(float).tiny
 
 
 class FoldedRows(NamedTuple):

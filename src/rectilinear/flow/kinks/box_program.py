@@ -1,4 +1,8 @@
-"""The quadratic program of kinks that are met together: impulses within bounds that keep heights at zero where they can."""
+"""The quadratic program of kinks that are met together: impulses within bounds that keep heights at zero where they can.
+
+Hundreds of kinks of a deep network are in it at once, so that it is solved by sweeps, to the tolerance of a step. `contact.box_problem`
+is for the few lines that one neuron touches, and solves theirs to rounding by active sets, cubic in their number.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,12 @@ import numpy as np
 
 from ...arrays import Array
 from ..compiled import in_line, kernel
+from ..tolerances import TINY
 
 MOST_SWEEPS = 400
 EVERY = 5  # sweeps after which the free part is solved at once
 SETTLED = 1e-9  # of the largest target
 RIDGE = 1e-12  # of the diagonal: normals may be parallel
-TINY = 1e-300
 
 
 @in_line
