@@ -360,7 +360,9 @@ def test_the_page_can_ask_for_its_template(server: Server) -> None:
 
 
 def test_the_command_prints_one_line_and_ends_on_interrupt() -> None:
-    code = "from rectilinear.cli import main; main()"
+    # a shell that runs the tests in the background has its children ignore interrupts
+    heeding = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{heeding}; from rectilinear.cli import main; main()"
     command = [sys.executable, "-c", code, "explore", "xor", "--no-browser"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
