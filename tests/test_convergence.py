@@ -7,7 +7,7 @@ from scipy.integrate import solve_ivp
 import rectilinear as rl
 from compiled_parts import from_python
 from rectilinear.events import Kind
-from rectilinear.flow.collocation import ORDER
+from rectilinear.flow.collocation import END_ORDER
 from rectilinear.flow.engines import explicit_steps
 from rectilinear.flow.field import frozen
 from rectilinear.flow.state import flatten
@@ -59,7 +59,9 @@ def test_collocation_converges_with_order_nine(loss, end, steps, l2):
             here = here + nodes.stages[-1]
         errors.append(np.abs(here.ravel() - exact).max())
     assert errors[1] > 2e-14  # still above rounding
-    assert np.log2(errors[0] / errors[1]) == pytest.approx(ORDER, abs=1.0)  # few steps, so that errors stay above rounding
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(
+        END_ORDER, abs=1.0
+    )  # few steps, so that errors stay above rounding
 
 
 def test_explicit_steps_are_of_order_eight_and_dense_output_of_order_seven():

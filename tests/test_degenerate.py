@@ -326,9 +326,9 @@ def test_descents_through_the_origin_are_those_of_a_plain_loop() -> None:
     rng = np.random.default_rng(0)
     starts, x, push = rng.normal(size=(9, 3)), rng.normal(size=(7, 3)), rng.normal(size=7)
     w, mean = starts, np.zeros_like(starts)
-    for step in range(origin.STEPS):
+    for step in range(origin.ORIGIN_DESCENT_STEPS):
         w = w + (np.where(w @ x.T > 0.0, 1.0, 0.2) * push) @ x
-        mean += w if step >= origin.STEPS // 2 else 0.0
+        mean += w if step >= origin.ORIGIN_DESCENT_STEPS // 2 else 0.0
     assert origin._mean_of_descents(starts, x, push, 0.2) == pytest.approx(mean, rel=1e-9)
 
 

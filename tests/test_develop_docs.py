@@ -1,6 +1,8 @@
-"""The pages for those who work on this package name files that exist."""
+"""What those who work on this package rely on: files that pages name exist, and a constant's name means one thing."""
 
+import ast
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -26,3 +28,17 @@ def test_every_place_in_contributing_exists():
         assert (ROOT / first).exists(), first
         for name in others:
             assert any((place / name).exists() for place in (ROOT, (ROOT / first).parent)), name
+
+
+def test_every_constant_of_flow_has_a_name_of_its_own():
+    assigned = [
+        name.id
+        for path in FLOW.rglob("*.py")
+        for statement in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(statement, ast.Assign)
+        for target in statement.targets
+        for name in ast.walk(target)
+        if isinstance(name, ast.Name) and name.id.isupper()
+    ]
+    assert len(assigned) > 100
+    assert [name for name, count in Counter(assigned).items() if count > 1] == []

@@ -10,9 +10,9 @@ from rectilinear.flow import collocation, threads
 from rectilinear.flow.field import DeepField, TwoLayerField, aligned_neurons, make_field
 from rectilinear.flow.field import frozen as frozen_kernels
 from rectilinear.flow.field.common_patterns import CommonPatterns
-from rectilinear.flow.field.deep_kernels import BLOCK as DEEP_BLOCK
+from rectilinear.flow.field.deep_kernels import DEEP_SAMPLES_PER_PASS as DEEP_BLOCK
 from rectilinear.flow.field.frozen import FrozenField
-from rectilinear.flow.field.two_layer_kernels import BLOCK, padded
+from rectilinear.flow.field.two_layer_kernels import SAMPLES_PER_PASS, padded
 from rectilinear.flow.kinks.geometry import Kinks
 from rectilinear.flow.state import flatten, unflatten
 
@@ -88,7 +88,9 @@ def test_two_layer_field_with_settings(kind, setting):
                 assert_field_is_the_naive_one(made_problem(kind, samples, inputs, (neurons,), loss, alpha, rng, **setting))
 
 
-@pytest.mark.parametrize("samples", [BLOCK - 1, BLOCK, BLOCK + 1, BLOCK + 2, 2 * BLOCK + 1])
+@pytest.mark.parametrize(
+    "samples", [SAMPLES_PER_PASS - 1, SAMPLES_PER_PASS, SAMPLES_PER_PASS + 1, SAMPLES_PER_PASS + 2, 2 * SAMPLES_PER_PASS + 1]
+)
 @pytest.mark.parametrize("kind", ["apart", "partly mirrored"])
 def test_two_layer_field_at_the_borders_of_blocks(kind, samples):
     rng = np.random.default_rng(samples)
@@ -96,7 +98,7 @@ def test_two_layer_field_at_the_borders_of_blocks(kind, samples):
 
 
 def test_mirrored_samples_at_the_borders_of_blocks():
-    for pairs in (BLOCK, BLOCK + 1):  # folded, a pair takes one place in a block
+    for pairs in (SAMPLES_PER_PASS, SAMPLES_PER_PASS + 1):  # folded, a pair takes one place in a block
         rng = np.random.default_rng(pairs)
         assert_field_is_the_naive_one(made_problem("mirrored", 2 * pairs, 1, (1,), "square", 0.0, rng))
 

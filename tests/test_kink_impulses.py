@@ -11,7 +11,7 @@ from rectilinear.flow.field.sloped import SlopedField
 from rectilinear.flow.kinks.box_program import box_program
 from rectilinear.flow.kinks.passages import passed, times_beyond
 from rectilinear.flow.state import flatten, unflatten
-from rectilinear.flow.steppers.tsitouras import ERROR, NODES, TABLEAU, interpolant, interpolant_slope
+from rectilinear.flow.steppers.tsitouras import ERROR_WEIGHTS, PLAIN_TABLEAU, STAGE_TIMES, interpolant, interpolant_slope
 from test_deep_kinks import SETTINGS, problem_of
 
 NONE = np.empty(0, np.intp)
@@ -96,13 +96,13 @@ def test_the_pair_has_order_five_and_its_interpolant_order_four():
     def step(h):
         """The slopes of a step of y' = -y^2 from y(0) = 1, whose solution is 1/(1 + t)."""
         slopes = [-1.0]
-        for row in TABLEAU[1:]:
+        for row in PLAIN_TABLEAU[1:]:
             slopes.append(-((1.0 + h * row @ slopes) ** 2))
         return np.array(slopes)
 
-    for row, node in zip(TABLEAU, NODES, strict=True):
+    for row, node in zip(PLAIN_TABLEAU, STAGE_TIMES, strict=True):
         assert sum(row) == pytest.approx(node, abs=1e-14)
-    assert abs(ERROR.sum()) < 1e-14
+    assert abs(ERROR_WEIGHTS.sum()) < 1e-14
     errors = [abs(1.0 + h * interpolant(1.0) @ step(h) - 1.0 / (1.0 + h)) for h in (0.2, 0.1)]
     assert errors[0] / errors[1] > 40
     within = [abs(1.0 + h * interpolant(0.3) @ step(h) - 1.0 / (1.0 + 0.3 * h)) for h in (0.2, 0.1)]

@@ -11,7 +11,7 @@ from scipy.special import expi
 import rectilinear as rl
 from rectilinear.errors import InputError
 from rectilinear.flow import long_run
-from rectilinear.flow.collocation import ALL_NODES, ORDER
+from rectilinear.flow.collocation import ALL_NODES, END_ORDER
 from rectilinear.flow.field.frozen import FrozenField
 from rectilinear.flow.field.log_domain import normalised_pulls
 from rectilinear.flow.steppers.elapsed_time import log_integral
@@ -185,7 +185,7 @@ class TestKernels:
         reference = end(64)
         errors = [np.abs(end(steps) - reference).max() for steps in (8, 16)]
         assert errors[1] > 2e-14  # still above rounding
-        assert np.log2(errors[0] / errors[1]) == pytest.approx(ORDER, abs=1.0)
+        assert np.log2(errors[0] / errors[1]) == pytest.approx(END_ORDER, abs=1.0)
 
 
 class TestFarOut:

@@ -19,7 +19,7 @@ from .engines.plain_deep import PlainDeepSteps
 from .engines.plain_steps import plain_steps
 from .field import Field
 from .field.deep import DeepField
-from .field.deep_kernels import BLOCK
+from .field.deep_kernels import DEEP_SAMPLES_PER_PASS
 from .field.two_layer import TwoLayerField
 from .kinks.decisions import Decisions, first_start
 from .kinks.geometry import Kinks
@@ -182,7 +182,7 @@ def largest_product(problem: Problem, method: str, rtol: float) -> float:
     """Multiply-adds of the largest product that a run leaves to BLAS: matrices of samples x samples, or those of deep layers."""
     samples = problem.data.samples
     if problem.network.layers > 2:
-        return min(samples, BLOCK) * float(max(out * into for out, into in problem.network.shapes))
+        return min(samples, DEEP_SAMPLES_PER_PASS) * float(max(out * into for out, into in problem.network.shapes))
     return float(samples) ** 3 if suited(problem, method, rtol) == "kinks" else 0.0
 
 

@@ -14,7 +14,7 @@ from ..arrays import Array, Complex
 from .compiled import kernel
 
 STAGES = 5
-ORDER = 2 * STAGES - 1
+END_ORDER = 2 * STAGES - 1
 
 
 def _collocation() -> tuple[Array, Array, Complex, Complex, Complex, Array]:
@@ -47,13 +47,13 @@ def _collocation() -> tuple[Array, Array, Complex, Complex, Complex, Array]:
     return c, a, values[kept], vectors[:, kept].copy(), back[: len(kept)].copy(), error
 
 
-NODES, MATRIX, EIGENVALUES, VECTORS, BACK, ERROR = _collocation()
+NODES, MATRIX, EIGENVALUES, VECTORS, BACK, ERROR_ROW = _collocation()
 WEIGHTS = MATRIX[-1].copy()
 ALL_NODES = np.append(0.0, NODES)  # the collocation polynomial passes through these
 BARYCENTRIC = 1.0 / np.prod(ALL_NODES[:, None] - ALL_NODES[None, :] + np.eye(STAGES + 1), axis=1)
 # integral from 0 to u of the polynomial through values at the stage nodes: powers of u times this matrix
 ANTIDERIVATIVE = np.linalg.inv(NODES[:, None] ** np.arange(STAGES)) / np.arange(1, STAGES + 1)[:, None]
-HALVINGS = 60  # of an interval within a step: what is left is rounding
+ROOT_HALVINGS = 60  # of an interval within a step: what is left is rounding
 SMALLEST_GAP = 1e-12  # of the step: how soon after leaving a kink a neuron may come back to it
 
 
@@ -144,7 +144,7 @@ def first_root(values: Array, band: float, before: float) -> float:
 @kernel
 def fall(values: Array, level: float, low: float, high: float) -> tuple[float, float]:
     """Neighbours between `low` and `high` where the polynomial through `values` (6,) falls from above `level` to it or below."""
-    for _ in range(HALVINGS):
+    for _ in range(ROOT_HALVINGS):
         middle = 0.5 * (low + high)
         if value_at(values, middle) > level:
             low = middle

@@ -21,12 +21,12 @@ from ...arrays import Array, Indices
 from ..compiled import fast_kernel, kernel
 
 MOST_HELD = 16  # kinks of one neuron
-MOST_EVENTS = 50  # of one neuron in a step, over the number of kinks
-MOST_ROUNDS = 100  # of the minimisation
-SETTLED = 1e-12  # change of shares that ends it
+MOST_EVENTS_PER_KINK = 50  # of one neuron in a step, over the number of kinks
+MOST_MINIMISING_ROUNDS = 100  # of the minimisation
+SETTLED_SHARES = 1e-12  # change of shares that ends it
 NEARLY_AT_ORIGIN = 1e-6  # |w| over |a| at which all kinks are met at once, to what single precision leaves
-BLOCK = 32  # kinks that are looked at together
-LOOK_AHEAD = 3.0  # times the last distances of kinks, within which the next one is looked for first
+KINKS_TOGETHER = 32  # kinks that are looked at together
+DISTANCES_AHEAD = 3.0  # times the last distances of kinks, within which the next one is looked for first
 
 
 class UnitKinks(NamedTuple):
@@ -64,8 +64,8 @@ def dot(u: Array, v: Array) -> float:
 def next_kink(heights: Array, rates: Array, lean: float, reach: float) -> tuple[float, int]:
     """How far the first kink on the way is and which; `reach` and -1 if none is so near."""
     count, where = heights.shape[0], -1
-    for begin in range(0, count, BLOCK):
-        end = min(begin + BLOCK, count)
+    for begin in range(0, count, KINKS_TOGETHER):
+        end = min(begin + KINKS_TOGETHER, count)
         below = 0
         for i in range(begin, end):
             below += heights[i] + reach * lean * rates[i] < 0.0
@@ -91,7 +91,7 @@ def shift(kinks: UnitKinks, g: Array, rates: Array, sides: Array, line: int, cha
 def take_shares(neurons: PulledNeurons, n: int, kinks: UnitKinks, attract: bool) -> None:
     """Bring the shares of the kinks held to where they minimise |g|, if `attract`; if not, each to the side that pushes less."""
     g, held, shares, count = neurons.g[n], neurons.held[n], neurons.shares[n], neurons.holding[n]
-    for _ in range(MOST_ROUNDS if attract else 1):
+    for _ in range(MOST_MINIMISING_ROUNDS if attract else 1):
         largest = 0.0
         for m in range(count):
             normal, jump = kinks.normals[held[m]], kinks.jumps[held[m]]
@@ -101,7 +101,7 @@ def take_shares(neurons: PulledNeurons, n: int, kinks: UnitKinks, attract: bool)
             shares[m], largest = share, max(largest, abs(change))
             for k in range(g.shape[0]):
                 g[k] += change * jump * normal[k]
-        if largest <= SETTLED:
+        if largest <= SETTLED_SHARES:
             break
 
 
@@ -146,7 +146,7 @@ def move_neuron(neurons: PulledNeurons, n: int, kinks: UnitKinks, length: float,
     w, g, heights, rates, sides = neurons.w[n], neurons.g[n], neurons.heights[n], neurons.rates[n], neurons.sides[n]
     inputs, count = w.shape[0], heights.shape[0]
     a, t, guess, done = neurons.a[n], 0.0, np.inf, 0
-    for event in range(MOST_EVENTS * count):
+    for event in range(MOST_EVENTS_PER_KINK * count):
         size = np.sqrt(dot(g, g))
         b = dot(w, g) / size if size > 0.0 else 0.0
         lean = 1.0 if a > 0.0 or (a == 0.0 and b > 0.0) else -1.0
@@ -187,7 +187,7 @@ def move_neuron(neurons: PulledNeurons, n: int, kinks: UnitKinks, length: float,
             continue
         if dot(w, w) <= NEARLY_AT_ORIGIN * NEARLY_AT_ORIGIN * a * a:
             return -1
-        guess = LOOK_AHEAD * reach if guess == np.inf else 0.5 * (guess + LOOK_AHEAD * reach)
+        guess = DISTANCES_AHEAD * reach if guess == np.inf else 0.5 * (guess + DISTANCES_AHEAD * reach)
         heights[line] = 0.0
         side, jump, m = sides[line], kinks.jumps[line], neurons.holding[n]
         rate = side * rates[line]

@@ -22,8 +22,8 @@ from ..tolerances import TINY
 from .constant_pull_kernels import MOST_HELD, PulledNeurons, UnitKinks, move_neurons
 from .engine import Engine
 
-NEGLIGIBLE = 0.1  # outputs may reach this share of rtol, relative to the labels
-GROWTH = 3.0  # by which outputs are to grow in a step
+NEGLIGIBLE_OUTPUTS = 0.1  # outputs may reach this share of rtol, relative to the labels
+OUTPUT_GROWTH = 3.0  # by which outputs are to grow in a step
 SMALLEST_STRETCH = 1e-3  # of such a step: then another engine goes on
 FAR_ENOUGH, TOO_FAR = 0.7, 2.0  # of what they may reach
 MOST_SAMPLES = 2_000  # whose products with each other are kept
@@ -48,8 +48,8 @@ class ConstantPulls:
         short = normals.astype(np.float32)
         self.kinks = UnitKinks(normals, short @ short.T, (1.0 - problem.network.alpha) * pulls * lengths)
         self.neurons = self._placed(problem.weights[0].copy(), problem.weights[1][0].copy(), pulls)
-        self.longest, self.limit = float(lengths.max()), NEGLIGIBLE * rtol * float(np.sqrt(np.mean(problem.y**2)))
-        self.estimated_error, self.counts = NEGLIGIBLE * rtol, {"looks": 0, "crossings": 0, "gradients": 1}
+        self.longest, self.limit = float(lengths.max()), NEGLIGIBLE_OUTPUTS * rtol * float(np.sqrt(np.mean(problem.y**2)))
+        self.estimated_error, self.counts = NEGLIGIBLE_OUTPUTS * rtol, {"looks": 0, "crossings": 0, "gradients": 1}
         self.first_along, self.stretch = self._along(), 1.0
 
     @staticmethod
@@ -59,7 +59,7 @@ class ConstantPulls:
         if network.inputs < 2 or not all(network.trainable_layers) or problem.l2 or problem.data.samples > MOST_SAMPLES:
             return False
         outputs = row_lengths(problem.x).max() * np.abs(second[0]) @ row_lengths(first)
-        return bool(TINY < outputs < 0.5 * NEGLIGIBLE * rtol * np.sqrt(np.mean(problem.y**2)))
+        return bool(TINY < outputs < 0.5 * NEGLIGIBLE_OUTPUTS * rtol * np.sqrt(np.mean(problem.y**2)))
 
     def _placed(self, w: Array, a: Array, pulls: Array) -> PulledNeurons:
         """Neurons at a start."""
@@ -88,7 +88,7 @@ class ConstantPulls:
         look_at_clock()
         neurons, reached, self.h = self.neurons, self._outputs(self.neurons), 0.0
         fastest = 2.0 * float(row_lengths(neurons.g).max())
-        h = min(self.stretch * np.log(min(GROWTH, self.limit / reached)) / max(fastest, TINY), t_end - self.t)
+        h = min(self.stretch * np.log(min(OUTPUT_GROWTH, self.limit / reached)) / max(fastest, TINY), t_end - self.t)
         self.next = PulledNeurons(*(part.copy() for part in neurons))  # type: ignore[arg-type]  # floats and indices each in its place
         self.saved = self.times[(self.times > self.t) & (self.times <= self.t + h)]
         self.states_saved = np.empty((len(neurons.a), len(self.saved), neurons.w.shape[1] + 2))
@@ -106,7 +106,7 @@ class ConstantPulls:
         self.h = h
         self.counts["crossings"] += sum(met)
         self.over = outputs >= FAR_ENOUGH * self.limit
-        if outputs < np.sqrt(GROWTH) * reached:
+        if outputs < np.sqrt(OUTPUT_GROWTH) * reached:
             self.stretch *= 2.0
         return True
 

@@ -23,7 +23,7 @@ from ..kinks.decisions import Decisions
 from ..state import Start, flatten, layers_of, row_lengths
 from ..tolerances import NO_JUMP, TINY
 from .early_phase_kernels import (
-    MOST_EVENTS,
+    MOST_EARLY_EVENTS,
     ConstantPull,
     EarlyNeurons,
     advance_free,
@@ -34,12 +34,12 @@ from .early_phase_kernels import (
 )
 from .engine import Engine
 
-NEGLIGIBLE = 0.1  # outputs may reach this share of rtol, relative to the labels
-GROWTH = 2.0  # outputs may grow by about e^(2 GROWTH) between two looks at them
+NEGLIGIBLE_EARLY_OUTPUTS = 0.1  # outputs may reach this share of rtol, relative to the labels
+LOG_OUTPUT_GROWTH = 2.0  # outputs may grow by about e^(2 LOG_OUTPUT_GROWTH) between two looks at them
 MOST_WORK = (
     2e10  # neurons x lines^2 x inputs beyond which following every neuron through every kink costs more than it saves
 )
-HALVINGS = 5  # of the last step
+LAST_STEP_HALVINGS = 5  # of the last step
 
 
 class EarlyPhase:
@@ -58,13 +58,13 @@ class EarlyPhase:
         jumps = kinks.jumps(self.pull)
         self.matters = np.abs(jumps) > NO_JUMP * kinks.jumps(np.abs(self.pull)).max()
         self.constant_pull, self.kinks_that_matter = ConstantPull(self.pull, jumps, self.matters), int(self.matters.sum())
-        self.estimated_error = NEGLIGIBLE * rtol
-        self.limit = NEGLIGIBLE * rtol * float(np.sqrt(np.mean(problem.y**2)))
+        self.estimated_error = NEGLIGIBLE_EARLY_OUTPUTS * rtol
+        self.limit = NEGLIGIBLE_EARLY_OUTPUTS * rtol * float(np.sqrt(np.mean(problem.y**2)))
         self.reach = np.linalg.norm(kinks.x, axis=1)
         self.longest = float(self.reach.max())
         self.common = 0.5 * (1.0 + kinks.alpha) * (self.pull @ kinks.x)  # the drive of every neuron if no kink matters
         strongest = np.abs(self.pull) @ self.reach if self.kinks_that_matter else np.linalg.norm(self.common)
-        self.step_size = GROWTH / max(float(strongest), TINY)
+        self.step_size = LOG_OUTPUT_GROWTH / max(float(strongest), TINY)
         self.first_loss = float(np.mean(problem.loss.value(problem.y, zero)))
         self.looks = self.halvings = 0
         self._drives: dict[bytes, Array] = {}
@@ -97,14 +97,14 @@ class EarlyPhase:
             outputs = self._outputs(self._next.theta)
             if outputs <= self.limit:
                 keep()
-                if outputs < np.exp(GROWTH) * self.outputs:
+                if outputs < np.exp(LOG_OUTPUT_GROWTH) * self.outputs:
                     self.step_size *= 2
                     self.halvings -= 1
                 self.outputs = outputs
                 return True
         self.step_size = length / 2
         self.halvings += 1
-        if self.halvings < HALVINGS:
+        if self.halvings < LAST_STEP_HALVINGS:
             return False
         self._next = self.end
         return True
@@ -191,7 +191,7 @@ class EarlyPhase:
     def _move_one(self, h: int, theta: Array, signs: Signs, begin: float, used: float, length: float, line: int) -> float:
         """One neuron with holds, from `used` to `length` after `begin`; what it adds to the energy."""
         kinks, decisions, energy, step = self.kinks, self.decisions, 0.0, np.inf
-        for _ in range(MOST_EVENTS):
+        for _ in range(MOST_EARLY_EVENTS):
             if line >= 0:
                 pattern, arrived, now = signs[h].copy(), np.array([line]), begin + used
                 signs[h], theta[h] = decisions.settle(h, theta[h], signs[h], arrived, self.pull, now)

@@ -11,7 +11,7 @@ from ..compiled import in_line, kernel, part
 from ..kinks.crossings import touches_another
 from ..kinks.geometry import KinkArrays
 
-MOST_EVENTS = 100_000
+MOST_EARLY_EVENTS = 100_000
 PAST = 1e-14  # |n.w| below this share of the neuron's size does not say on which side it is
 SLOW = 1e-12  # n.g below this share of |g| is rounding
 
@@ -160,7 +160,7 @@ def advance_free(neurons: EarlyNeurons, kinks: KinkArrays, drive: ConstantPull, 
     for n in range(thetas.shape[0]):
         if used[n] == time or where[n] >= 0 or not _is_free(signs[n]):
             continue
-        for _ in range(MOST_EVENTS):
+        for _ in range(MOST_EARLY_EVENTS):
             if count == events.shape[0]:
                 return count
             g[:] = 0.0

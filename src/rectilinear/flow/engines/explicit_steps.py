@@ -43,7 +43,7 @@ STANDING, MOST_STANDING = (
     1e-9,
     100,
 )  # of the step: what is no progress; events without it after which kinks are no longer located
-MOST_REFUSED = 5  # stabilised steps refused in a row: kinks are for the other stepper
+MOST_REFUSED_IN_ROW = 5  # stabilised steps refused in a row: kinks are for the other stepper
 
 
 class SmoothEngine:
@@ -125,7 +125,7 @@ class SmoothEngine:
         self._dense = None
         if not self.stepper.step(t_end):
             self._approach()
-            if isinstance(self.stepper, StabilisedStepper) and self.stepper.refused >= MOST_REFUSED:
+            if isinstance(self.stepper, StabilisedStepper) and self.stepper.refused >= MOST_REFUSED_IN_ROW:
                 self._change_stepper()
             return False
         self._end_objective = self.objective

@@ -41,17 +41,17 @@ from .sleeping_neurons import SleepingNeurons
 
 AGREED = 0.2  # of the tolerance, that a further sweep would still change the weights by
 UNCHANGED = 0.03  # of the tolerance: neurons whose drive has changed by less are not followed again
-MOST_SWEEPS = 12
+MOST_PULL_SWEEPS = 12
 SLOW_SWEEPS = 0.7  # contraction by a sweep that is not worth going on
 STIFF_SWEEPS = 4  # beyond so many sweeps more directions are solved for
 FAR_OFF = 0.15  # change of the weights by the first sweep that shows the step to be too long
 AIMED_CHANGE = 0.03  # the same for a step as long as it should be
-SAFETY, SHRINK, GROW, ERROR_ORDER = 0.9, 0.2, 2.0, 3.0
+SWEEP_SAFETY, SWEEP_SHRINK, SWEEP_GROW, ERROR_ORDER = 0.9, 0.2, 2.0, 3.0
 REFUSED = 1.5  # errors over the tolerance
 FIRST_TURN = 0.1  # the same as below for the first step
 STRONGEST_TURN = 3.0  # step times the strongest drive: neurons grow by less than its exponential
-DEFECT_SHARE = 0.2  # how much of the pulls' defect at the end acts over the step
-LANDED = 1e-2  # shares of a step at its ends within which waking need not be landed on
+PULL_DEFECT_SHARE = 0.2  # how much of the pulls' defect at the end acts over the step
+NEAR_STEP_ENDS = 1e-2  # shares of a step at its ends within which waking need not be landed on
 SHORTEST = 1e-13  # steps over the time reached
 
 
@@ -135,19 +135,19 @@ class FollowedNeurons:
         waking = self.sleeping.first_waking(
             self.signs, self.a, step.end.signs, lambda tau: step.pulls @ self.curves.at(np.array([tau]))[:, 0]
         )
-        if LANDED < waking < 1.0 - LANDED:
-            self.h = (waking + 0.5 * LANDED) * h
+        if NEAR_STEP_ENDS < waking < 1.0 - NEAR_STEP_ENDS:
+            self.h = (waking + 0.5 * NEAR_STEP_ENDS) * h
             return False
         heights = np.empty_like(self.heights)
         f = self.lines.outputs(step.end.w, step.end.a, heights)
         pulls = self._pull(f)
         error = self._error(step, pulls)
         order = self.curves.degree + 2 if error < self.rtol else ERROR_ORDER
-        growth = SAFETY * (self.rtol / max(error, 1e-300)) ** (1.0 / order)
-        growth = min(growth, (AIMED_CHANGE / max(step.first_change, 1e-300)) ** (1.0 / ERROR_ORDER), GROW)
+        growth = SWEEP_SAFETY * (self.rtol / max(error, 1e-300)) ** (1.0 / order)
+        growth = min(growth, (AIMED_CHANGE / max(step.first_change, 1e-300)) ** (1.0 / ERROR_ORDER), SWEEP_GROW)
         if error > REFUSED * self.rtol:
             self.counts["rejected"] += 1
-            self.h = h * max(SHRINK, min(growth, 0.8))
+            self.h = h * max(SWEEP_SHRINK, min(growth, 0.8))
             self.refused = True
             return False
         if self.refused:
@@ -158,7 +158,7 @@ class FollowedNeurons:
             self.stiff.add()
         self.step, self.next = (
             step,
-            Next(h * max(SHRINK, growth), heights, f, pulls, error + step.last_change + UNCHANGED * self.rtol),
+            Next(h * max(SWEEP_SHRINK, growth), heights, f, pulls, error + step.last_change + UNCHANGED * self.rtol),
         )
         return True
 
@@ -217,7 +217,7 @@ class FollowedNeurons:
         followed = np.full_like(drives, np.inf)
         mixing = Mixing()
         change, first_change = np.inf, np.inf
-        for sweep in range(MOST_SWEEPS):
+        for sweep in range(MOST_PULL_SWEEPS):
             todo = ~(curves.size((drives - followed).transpose(0, 2, 1)).max(axis=1) <= UNCHANGED * self.rtol)
             arrived = paths.follow(todo, drives, pulls)
             self.counts["pieces"], paths.pieces = self.counts["pieces"] + paths.pieces, 0
@@ -277,7 +277,7 @@ class FollowedNeurons:
         self.counts["gradients"] += 1
         sizes = np.maximum((self.w**2).sum(axis=1) + self.a**2, (end.w**2).sum(axis=1) + end.a**2) + 1e-300
         moved = end.a**2 * (drive**2).sum(axis=1) + (end.w * drive).sum(axis=1) ** 2
-        return DEFECT_SHARE * step.h * float(np.sqrt(np.mean(moved / sizes)))
+        return PULL_DEFECT_SHARE * step.h * float(np.sqrt(np.mean(moved / sizes)))
 
     def _solver(self, h: float) -> Callable[[Array], Array] | None:
         """What solves for the stiff directions, if sweeps alone are slow."""

@@ -14,7 +14,7 @@ from ..threads import in_shares
 from .neuron_path import FOLLOWED, NO_ROOM, End, Rules, Start, follow_neurons
 
 NEURONS_PER_CALL = 4
-ORDER = 14  # of Taylor series, at most: pieces are as long as their order allows
+TAYLOR_ORDER = 14  # of Taylor series, at most: pieces are as long as their order allows
 PIECE_SHARE = 0.01  # of the tolerance, for one piece of a neuron's path
 
 
@@ -82,7 +82,7 @@ class FollowedPaths:
         first, second = (float(trains) for trains in network.trainable_layers)
         return Rules(
             lines.inputs,
-            ORDER,
+            TAYLOR_ORDER,
             PIECE_SHARE * self.rtol,
             largest,
             3.0 * self.rtol,

@@ -34,8 +34,8 @@ from .moving_field import MovingField, OrdinaryField
 from .step import Step, resting
 from .step_events import Pending, StepEvents
 
-CONTROL = StepControl(order=STAGES + 1)
-FOLLOWED = StepControl(
+IMPLICIT_CONTROL = StepControl(order=STAGES + 1)
+FOLLOWED_CONTROL = StepControl(
     order=3, safety=1.0
 )  # what others see of neurons followed by themselves grows as the cube of the step
 SLOWEST_RATE = 0.05  # at which Newton is to converge in the next step; it grows with the step, and one that fails costs two
@@ -103,11 +103,11 @@ class KinkEngine:
         h = min(self.step_size, self.light_step, self.left)
         solved = self._try(h)
         if not solved or self.step.error > 1.0:
-            return self._shorten(h, 0.3 if not solved else CONTROL.growth(self.step.error))
+            return self._shorten(h, 0.3 if not solved else IMPLICIT_CONTROL.growth(self.step.error))
         self.whole, self.sizes_after = self.step, self.groups.lengths(self.groups.carried + self.step.stages[-1])
         if (self.sizes_after < SHRINKS * self.neuron_sizes).any():
             return self._shorten(h, 0.5)
-        growth = min(CONTROL.growth(self.step.error), max(1.0, SLOWEST_RATE / max(self.newton_rate, TINY)))
+        growth = min(IMPLICIT_CONTROL.growth(self.step.error), max(1.0, SLOWEST_RATE / max(self.newton_rate, TINY)))
         self.step_size = max(h * growth, self.step_size if h < self.step_size else 0.0)
         return self._meet_kinks(h)
 
@@ -258,7 +258,7 @@ class KinkEngine:
                 unfollowed = groups.some(neurons, groups.carried + self.step.stages[-1])
                 change = self._outputs(*followed) - self._outputs(unfollowed, groups.patterns[neurons])
                 seen = h * float(np.abs(change).max()) * self.reach / self.rtol
-                self.light_step = h * FOLLOWED.growth(2.0 * seen)
+                self.light_step = h * FOLLOWED_CONTROL.growth(2.0 * seen)
                 if seen <= 1.0:
                     keep()
                     self.pending = Pending(followed=(neurons, *followed))

@@ -17,8 +17,8 @@ from ..tolerances import SAME_TIME_DEEP, SMALLEST_STEP
 from .explicit_steps import SmoothEngine
 
 MOST_LANDINGS = 5
-AHEAD = 5.0  # after an event a step is tried with at most this many times the one before it, as events come in crowds
-LANDED = 1e-3  # an event this near the end of a step, as a share of it, is met exactly
+GROWTH_AFTER_EVENT = 5.0  # a step is tried with at most this many times the one before it: events come in crowds
+NEAR_STEP_END = 1e-3  # an event this near the end of a step, as a share of it, is met exactly
 
 
 class DeepEngine(SmoothEngine):
@@ -45,12 +45,12 @@ class DeepEngine(SmoothEngine):
         for _ in range(MOST_LANDINGS):
             start, end = self.stepper.t_old, self.stepper.t_old + self.stepper.h
             self._cut = self.kinks.first_event(lambda t: self._at(t)[:-1], start, end)
-            is_exact = self._cut is not None and (self._cut == start or end - self._cut < LANDED * self.stepper.h)
-            if is_exact or (self._cut is None and not abs(left) < LANDED * self.stepper.h):
+            is_exact = self._cut is not None and (self._cut == start or end - self._cut < NEAR_STEP_END * self.stepper.h)
+            if is_exact or (self._cut is None and not abs(left) < NEAR_STEP_END * self.stepper.h):
                 break
             if not self.stepper.step(end + left if self._cut is None else self._cut):
                 return False
-            self.stepper.step_size, self._dense = min(planned, AHEAD * self.stepper.h), None
+            self.stepper.step_size, self._dense = min(planned, GROWTH_AFTER_EVENT * self.stepper.h), None
             self._end_objective = self.objective
             left = self.kinks.time_left(self.stepper.y_new[:-1])
             if abs(left) <= SAME_TIME_DEEP * self.stepper.h:

@@ -22,13 +22,13 @@ from ..kinks.box_program import box_program
 from ..kinks.passages import passed, shift_paths, times_beyond
 from ..state import flatten, unflatten
 from ..steppers.dormand_prince import combined
-from ..steppers.tsitouras import ERROR, NODES, STAGES, TABLEAU, interpolant, interpolant_slope
+from ..steppers.tsitouras import ERROR_WEIGHTS, PLAIN_STAGES, PLAIN_TABLEAU, STAGE_TIMES, interpolant, interpolant_slope
 from ..tolerances import TINY
 
-SAFETY, SHRINK, GROW = 0.9, 0.2, 4.0
+IMPULSE_SAFETY, IMPULSE_SHRINK, IMPULSE_GROW = 0.9, 0.2, 4.0
 SMOOTH_POWER, KINK_POWER = 1 / 5, 2 / 3
 REMAINDER = 0.3  # of the second-order correction is left as an error, measured against 32 steps in its place
-MOST_REFUSED = 3.0  # times the tolerance: kinks are few and heavy or many and light, so that their error is uneven
+LARGEST_IMPULSE_ERROR = 3.0  # times the tolerance: kinks are few and heavy or many and light, so that their error is uneven
 LEAST_MOTION = 0.1
 QUIET = 0.3  # times the tolerance: a correction below this leaves the field as it is
 AT_A_BOUND = 1e-9
@@ -75,7 +75,7 @@ class ImpulseEngine:
         self.theta = flatten(problem.weights)
         self.start, self.end, self.stage, *self.spare = (self.field.new_pass() for _ in range(5))
         self.heights, self.shifted = np.empty((4, self.field.count)), np.empty((4, self.field.count))
-        self.velocities = np.empty((STAGES, self.field.size))
+        self.velocities = np.empty((PLAIN_STAGES, self.field.size))
         self.estimated_error = self.step_error = 0.0
         self.counts = {"steps": 0, "rejected": 0, "crossings": 0, "holds": 0, "releases": 0}
         below = np.full(self.field.count, problem.network.alpha)
@@ -112,14 +112,14 @@ class ImpulseEngine:
         kinks = self._meet_kinks(h) / self.rtol if smooth <= 1.0 else 0.0
         if smooth <= 1.0 and self._woken():
             smooth, kinks = self._free_step(h) / self.rtol, self._meet_kinks(h) / self.rtol
-        growth = GROW
+        growth = IMPULSE_GROW
         for error, power in ((smooth, SMOOTH_POWER), (kinks, KINK_POWER)):
             if not np.isfinite(error):
-                growth = SHRINK
+                growth = IMPULSE_SHRINK
             elif error > 0.0:
-                growth = min(growth, max(SHRINK, SAFETY * error**-power))
+                growth = min(growth, max(IMPULSE_SHRINK, IMPULSE_SAFETY * error**-power))
         self.step_size, self.step_error = h * growth, self.rtol * (smooth + kinks)
-        if not (smooth <= 1.0 and kinks <= MOST_REFUSED):
+        if not (smooth <= 1.0 and kinks <= LARGEST_IMPULSE_ERROR):
             self.counts["rejected"] += 1
             return False
         return True
@@ -135,12 +135,12 @@ class ImpulseEngine:
         k, self.frozen = self.velocities, self.start.slopes.copy()
         k[0] = self.velocity
         with np.errstate(over="ignore", invalid="ignore"):  # a stage too far out: the step will be refused
-            for s in range(1, STAGES):
+            for s in range(1, PLAIN_STAGES):
                 look_at_clock()
-                at = combined(self.theta, h, TABLEAU[s], k)
-                into = self.end if s == STAGES - 1 else self.stage
-                k[s] = self.field.run(at, into, self._slopes(NODES[s] * h), self.holds.kinks, True).velocity
-            return self._norm(combined(np.zeros_like(at), h, ERROR, k), at)
+                at = combined(self.theta, h, PLAIN_TABLEAU[s], k)
+                into = self.end if s == PLAIN_STAGES - 1 else self.stage
+                k[s] = self.field.run(at, into, self._slopes(STAGE_TIMES[s] * h), self.holds.kinks, True).velocity
+            return self._norm(combined(np.zeros_like(at), h, ERROR_WEIGHTS, k), at)
 
     def _meet_kinks(self, h: float) -> float:
         """Account for all kinks met in the step: `new` weights and their velocity; the estimated error of it."""

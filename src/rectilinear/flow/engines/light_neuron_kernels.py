@@ -19,7 +19,7 @@ from ..kinks.geometry import KinkArrays
 from ..polynomials import inner
 from ..small_systems import solve_in_place
 
-MOST_EVENTS = 64  # of one neuron in one step; with more, the step was too long
+MOST_LIGHT_EVENTS = 64  # of one neuron in one step; with more, the step was too long
 DONE, NEEDS_DECISION = 0, 1
 
 
@@ -171,7 +171,7 @@ def follow_free(free: FreeNeurons, kinks: KinkArrays, step: KnownPulls, end: flo
     for n in range(thetas.shape[0]):
         signs, u, held = free.signs[n], 0.0, -1
         free.status[n] = NEEDS_DECISION
-        for _ in range(MOST_EVENTS):
+        for _ in range(MOST_LIGHT_EVENTS):
             see(kinks, signs, held, seen)
             collocate_neuron(thetas[n], seen, step, u, end, path)
             when, where = first_kink(path, signs, normals, free.bands[n])

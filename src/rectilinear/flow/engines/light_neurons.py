@@ -15,7 +15,7 @@ from ..deadline import chunks, look_at_clock
 from ..kinks.decisions import Decisions
 from ..threads import in_shares
 from .light_neuron_kernels import (
-    MOST_EVENTS,
+    MOST_LIGHT_EVENTS,
     NEEDS_DECISION,
     FreeNeurons,
     KnownPulls,
@@ -75,7 +75,7 @@ class KnownStep:
         kinks, share = self.decisions.kinks, some[begin:end]
         theta, signs, bands = theta[share], signs[share], bands[share]
         reached, status = np.zeros(len(theta)), np.zeros(len(theta), dtype=np.intp)
-        events = np.empty((MOST_EVENTS + 4 * len(theta), 6))
+        events = np.empty((MOST_LIGHT_EVENTS + 4 * len(theta), 6))
         free = FreeNeurons(theta, signs, bands, reached, status)
         count = follow_free(free, kinks.arrays, self._known_pulls(), self.end, events)
         return share, None if count < 0 else (theta, signs, reached, status, events[:count])
@@ -88,7 +88,7 @@ class KnownStep:
         """
         kinks, step, decided = self.decisions.kinks, self._known_pulls(), -1.0
         path, pull = np.empty((STAGES + 1, len(theta))), np.empty(len(self.problem.y))
-        for _ in range(MOST_EVENTS):
+        for _ in range(MOST_LIGHT_EVENTS):
             collocate_neuron(theta, kinks.seen(signs), step, u, self.end, path)
             when, line = first_kink(path, signs, kinks.normals, band)
             turn = first_root(np.sign(theta[-1]) * path[:, -1], 0.0, when) if (signs == 0).any() else 2.0

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from ...arrays import Array, Indices, Signs
 from ..compiled import fast_kernel, fast_part, in_line
-from ..kinks.settling import TOUCHING, add_touching, meet, settle
+from ..kinks.settling import MEETING_HEIGHT, add_touching, meet, settle
 from ..kinks.single_neuron import (
     DEATH,
     LEAVES_ABOVE,
@@ -66,8 +66,8 @@ NO_SPEED = 1e-12  # drive along a normal, over the largest possible drive, that 
 WANTED = 2.0  # times the usual distance of events, that a piece may reach
 WIDEST = 0.7  # angle that a piece may turn
 LEFT = 1e-6  # |w| over the neuron's size that it must reach between two passages of the origin to have left it
-AHEAD = 1e-6  # shares of a step by which one looks ahead where several holds end at once
-LOOK_AHEAD = 4.0  # pieces for which the list of near kinks is made
+SHARE_AHEAD = 1e-6  # shares of a step by which one looks ahead where several holds end at once
+PIECES_AHEAD = 4.0  # pieces for which the list of near kinks is made
 
 
 class Rules(NamedTuple):
@@ -252,7 +252,7 @@ def follow_neurons(
                 until *= 0.5
                 angle = angle_turned(sizes, order, until)
             if turned + angle > limit:
-                limit = turned + LOOK_AHEAD * angle
+                limit = turned + PIECES_AHEAD * angle
                 listed = list_near(due, limit, near)
             released = 0.0
             if fresh >= 0:
@@ -304,16 +304,18 @@ def follow_neurons(
                 continue
             elif kind == MEETS_KINK:
                 met, side, held[holding] = line, int(signs[line]), line
-                together = add_touching(step.normals, neuron, watch, listed, turned, TOUCHING * size, holding + 1, line)
+                together = add_touching(
+                    step.normals, neuron, watch, listed, turned, MEETING_HEIGHT * size, holding + 1, line
+                )
                 for m in range(together):
                     due[held[m]] = turned
                 if together == 1:
                     together, holding = NONE, meet(step, neuron, log, Moment(tau, lean, rounding), line)
                 elif until == 0.0:
-                    ahead = AHEAD
+                    ahead = SHARE_AHEAD
             else:
                 # a hold that turns ends all: what attracted now repels, and the neuron leaves to the side that pushes less
-                together = add_touching(step.normals, neuron, watch, listed, turned, TOUCHING * size, holding, NOBODY)
+                together = add_touching(step.normals, neuron, watch, listed, turned, MEETING_HEIGHT * size, holding, NOBODY)
                 for m in range(together):
                     due[held[m]] = turned
                 limit = -1.0
@@ -331,7 +333,7 @@ def follow_neurons(
                     note(log, tau, fresh, RELEASE, below, above, np.nan, float(side))
                     for m in range(0 if kind == TURNS else line, together - 1):
                         held[m] = held[m + 1]
-                    together, holding, ahead = together - 1 if together > holding else NONE, holding - 1, AHEAD
+                    together, holding, ahead = together - 1 if together > holding else NONE, holding - 1, SHARE_AHEAD
             if together > 0:
                 holding = settle(step, neuron, log, Moment(tau, lean, rounding), together, ahead)
             if met >= 0 and signs[met] == side:

@@ -17,8 +17,8 @@ from ..state import flatten
 from ..steppers.chebyshev import StabilisedStepper
 from ..tolerances import TINY
 
-STEP_SHARE = 0.5  # of the tolerance, for one step: errors of steps add up, those at kinks are estimated too small
-FIRST = 0.3  # sqrt(rtol) of the time in which layers change by their own size, as the method has order 2
+RTOL_SHARE_OF_DEEP_STEP = 0.5  # errors of steps add up, those at kinks are estimated too small
+FIRST_DEEP_STEP = 0.3  # sqrt(rtol) of the time in which layers change by their own size, as the method has order 2
 
 
 class PlainDeepSteps:
@@ -28,13 +28,13 @@ class PlainDeepSteps:
     chattering = False
 
     def __init__(self, problem: Problem, field: DeepField, rtol: float) -> None:
-        self.field, self.step_rtol = field, STEP_SHARE * rtol
+        self.field, self.step_rtol = field, RTOL_SHARE_OF_DEEP_STEP * rtol
         self.energy = self.estimated_error = self.loss = 0.0
         self.sizes = np.empty(field.size)
         self.stepper = StabilisedStepper(self._slope, flatten(problem.weights), 0.0, self.step_rtol, self._sizes, 1.0)
         start = self.stepper.y
         speed = float(np.sqrt(np.mean((self.stepper.slopes[0] / self._sizes(start, start)) ** 2)))
-        self.stepper.step_size = FIRST * np.sqrt(self.step_rtol) / max(speed, TINY)
+        self.stepper.step_size = FIRST_DEEP_STEP * np.sqrt(self.step_rtol) / max(speed, TINY)
         self.steps, self.made = 0, False
 
     def _slope(self, theta: Array, out: Array) -> None:

@@ -26,12 +26,12 @@ from ..steppers.step_size import StepControl, up_to
 from ..threads import in_shares, shares
 from .plain_step_kernels import StageSlopes, all_stages, drive_share, relative_error, stage, velocity
 
-CONTROL = StepControl(order=5, grow=10.0)
-STEP_SHARE = 0.3  # of the tolerance, for one step: errors of steps add up, those at kinks are estimated too small
+PLAIN_CONTROL = StepControl(order=5, grow=10.0)
+RTOL_SHARE_OF_STEP = 0.3  # of the tolerance, for one step: errors of steps add up, those at kinks are estimated too small
 ROUNDING_SHARE = 0.1  # of the tolerance, that single precision may change the pulls by
 CLEAR_GRADIENT = 10.0  # times its rounding that a gradient in single precision must be
 SINGLE_WORK = 0.4  # time of a multiply-add in single precision, of one in double
-FIRST = 0.1  # of the time in which neurons change by their own size
+FIRST_STEP = 0.1  # of the time in which neurons change by their own size
 
 
 class Slopes(Protocol):
@@ -129,12 +129,12 @@ class PlainSteps:
         self.t, self.energy, self.estimated_error = t, energy, 0.0
         self.y = slopes.start
         self.new = np.empty_like(self.y)
-        self.slopes, self.squares = np.empty((tsitouras.STAGES, self.y.size)), np.empty(tsitouras.STAGES)
+        self.slopes, self.squares = np.empty((tsitouras.PLAIN_STAGES, self.y.size)), np.empty(tsitouras.PLAIN_STAGES)
         self.counts = {"steps": 0, "rejected": 0, "gradients": 1}
         self.squares[0], self.end_loss = self.field.slope(self.y, self.slopes[0])
         self.field.watch_rounding(self.y, self.squares[0], rtol)
         speed = self.field.relative(self.y, self.y, self.slopes[:1], np.ones(1))
-        self.step_size = FIRST / max(speed, np.finfo(float).tiny)
+        self.step_size = FIRST_STEP / max(speed, np.finfo(float).tiny)
         self.h = 0.0
 
     @property
@@ -145,16 +145,16 @@ class PlainSteps:
         h, self.h = up_to(self.step_size, self.t, t_end), 0.0
         with np.errstate(over="ignore", invalid="ignore"):  # a stage too far out: the step will be refused
             loss = self.field.quick_stages(self.y, self.slopes, self.squares, h, self.new)
-            for s in range(1, tsitouras.STAGES if loss is None else 1):
+            for s in range(1, tsitouras.PLAIN_STAGES if loss is None else 1):
                 look_at_clock()
                 stage(self.y, self.slopes, tsitouras.TABLE[s, :s], h, self.new)
                 self.squares[s], loss = self.field.slope(self.new, self.slopes[s])
-            self.step_error = h * self.field.relative(self.y, self.new, self.slopes, tsitouras.ERROR)
+            self.step_error = h * self.field.relative(self.y, self.new, self.slopes, tsitouras.ERROR_WEIGHTS)
         assert loss is not None
         self.end_loss = loss
-        error = self.step_error / (STEP_SHARE * self.rtol)
-        self.counts["gradients"] += tsitouras.STAGES - 1
-        self.step_size = h * CONTROL.growth(error)
+        error = self.step_error / (RTOL_SHARE_OF_STEP * self.rtol)
+        self.counts["gradients"] += tsitouras.PLAIN_STAGES - 1
+        self.step_size = h * PLAIN_CONTROL.growth(error)
         accepted = error <= 1.0
         self.h = h if accepted else 0.0
         self.counts["steps" if accepted else "rejected"] += 1

@@ -14,7 +14,7 @@ from ..field.sample_lines import SampleLines
 from ..kinks.ways_out import WaysOut
 from .neuron_path import FOLLOWED_TO_ORIGIN
 
-WAKING = 1e-4  # share of a step within which a neuron's waking is located
+WAKING_LOCATED = 1e-4  # share of a step within which a neuron's waking is located
 
 
 class SleepingNeurons:
@@ -42,7 +42,7 @@ class SleepingNeurons:
 
         if not kinds or not wakes(1.0):
             return np.inf
-        return earliest(wakes, WAKING)
+        return earliest(wakes, WAKING_LOCATED)
 
     def leave(self, w: Array, a: Array, signs: Signs, heights: NDArray[np.float32], pulls: Array) -> Indices:
         """Let neurons at w = 0 leave it, where some direction drives them away: their rows are written; who they are."""

@@ -18,7 +18,7 @@ from ..kinks.origin import exit_from_origin
 from ..tolerances import PAST_KINK_HEIGHT
 from .step import Step
 
-WAKING = 1e-9  # how exactly, as a share of the step, the moment is found at which a neuron can leave w = 0
+WAKING_FOUND = 1e-9  # how exactly, as a share of the step, the moment is found at which a neuron can leave w = 0
 
 
 @dataclass
@@ -75,7 +75,7 @@ class StepEvents:
             if wakes(1.0):
                 if wakes(0.0):
                     return 0.0, Pending(waking=sign)
-                return earliest(wakes, WAKING), Pending(waking=sign)
+                return earliest(wakes, WAKING_FOUND), Pending(waking=sign)
         return None
 
     def row(self, pending: Pending, step: Step) -> Array:

@@ -20,7 +20,7 @@ WORK = 200_000  # multiply-adds below which looking for aligned neurons costs mo
 WORTHWHILE = 0.15  # a split must cost less than this share of the full product, which has the faster kernel
 CHEAP = 0.03  # a split that costs more is soon looked for again
 QUANTILES = (1.0, 0.98, 0.95, 0.9, 0.8, 0.6)  # shares of the neurons tried as the aligned ones
-ROUNDING = 1e-12  # added to the sine, so that a sample is never put on a side it only nearly is on
+SINE_ROUNDING = 1e-12  # added to the sine, so that a sample is never put on a side it only nearly is on
 SQUARE_ROUNDING = 1e-14  # of 1 - cos^2, with room for many inputs
 REFINEMENTS = 3
 ROUNDING_OF_LOSS = 1e-16
@@ -82,7 +82,7 @@ def _angles(turned: Array, sides: Array) -> tuple[Array, Array, Array]:
             cosines[h] += r[k] * turned[k, h]
     for h in range(neurons):
         cosines[h] *= lengths[h]
-        sines[h] = np.sqrt(max(1.0 - cosines[h] * cosines[h], 0.0) + SQUARE_ROUNDING) + ROUNDING
+        sines[h] = np.sqrt(max(1.0 - cosines[h] * cosines[h], 0.0) + SQUARE_ROUNDING) + SINE_ROUNDING
     return r, cosines, sines
 
 

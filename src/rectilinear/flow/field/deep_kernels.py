@@ -15,7 +15,7 @@ from ..compiled import fast_kernel, in_line, kernel
 from ..tolerances import TINY
 from .sample_losses import sample_loss, sample_pull
 
-BLOCK = 256  # samples a pass: activations and signals of some hundred neurons then stay in the second-level cache
+DEEP_SAMPLES_PER_PASS = 256  # activations and signals of some hundred neurons then stay in the second-level cache
 
 
 class DeepRows(NamedTuple):
@@ -32,8 +32,8 @@ class DeepRows(NamedTuple):
 
 @in_line
 def block_of(first: int, last: int) -> int:
-    """The size of blocks of at most BLOCK, all about as large, that cover samples first..last-1."""
-    blocks = max(1, -(-(last - first) // BLOCK))
+    """The size of blocks of at most DEEP_SAMPLES_PER_PASS, all about as large, that cover samples first..last-1."""
+    blocks = max(1, -(-(last - first) // DEEP_SAMPLES_PER_PASS))
     return max(1, -(-(last - first) // blocks))
 
 
@@ -45,7 +45,7 @@ def room_for(net: DeepRows) -> Array:
         widest = max(widest, net.shapes[layer, 0])
         widths += net.shapes[layer, 0]
         largest = max(largest, net.shapes[layer, 0] * net.shapes[layer, 1])
-    return np.empty(min(BLOCK, net.y.shape[0]) * (widths + 2 * widest) + largest)
+    return np.empty(min(DEEP_SAMPLES_PER_PASS, net.y.shape[0]) * (widths + 2 * widest) + largest)
 
 
 @in_line

@@ -21,7 +21,7 @@ from ...dataset import find_lines
 from ...problem import Problem
 from ..threads import in_shares
 
-TILE = 4  # inputs are padded to whole tiles
+INPUTS_PER_TILE = 4  # inputs are padded to whole tiles
 NEURONS_PER_BLOCK, LINES_PER_BLOCK = 64, 512
 
 
@@ -54,7 +54,7 @@ class SampleLines:
 
     def into(self, vectors: Array) -> Array:
         """Vectors (m, d), padded with zeros."""
-        padded = np.zeros((len(vectors), -(-self.inputs // TILE) * TILE))
+        padded = np.zeros((len(vectors), -(-self.inputs // INPUTS_PER_TILE) * INPUTS_PER_TILE))
         padded[:, : self.inputs] = vectors
         return padded
 

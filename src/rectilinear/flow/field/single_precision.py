@@ -21,8 +21,8 @@ from .two_layer_kernels import FoldedRows
 
 Single = NDArray[np.float32]
 
-BLOCK = 256  # samples of one product
-LANES = 16  # single numbers that a processor handles at once
+SAMPLES_PER_PRODUCT = 256  # samples of one product
+SINGLE_LANES = 16  # single numbers that a processor handles at once
 ZERO = np.float32(0.0)  # a double one would widen what it is compared with
 UNIT = 2.0**-24  # rounding of a single number
 
@@ -51,8 +51,8 @@ class Rounding(NamedTuple):
 def unit_blocks(rows: Array, lengths: Array) -> Single:
     """`blocks` of rows (inputs, rows) of these lengths."""
     inputs, count = rows.shape
-    number = -(-count // BLOCK)
-    size = -(-count // (number * LANES)) * LANES
+    number = -(-count // SAMPLES_PER_PRODUCT)
+    size = -(-count // (number * SINGLE_LANES)) * SINGLE_LANES
     blocks = np.zeros((number, inputs, size), dtype=np.float32)
     for block, begin in zip(blocks, range(0, count, size), strict=False):
         here = slice(begin, min(begin + size, count))

@@ -21,7 +21,7 @@ from .two_layer_kernels import (
 from .weight_decay import add_decay
 
 SPLIT_AGE = 40  # evaluations after which a better split is looked for
-LOOK_AGAIN = 5  # the same where there is none, or one that costs a lot
+STEPS_PER_SPLIT_LOOK = 5  # the same where there is none, or one that costs a lot
 
 
 class TwoLayerField:
@@ -48,7 +48,7 @@ class TwoLayerField:
         self.folded = _folded(problem)
         self.zero = _at_zero(problem, self.folded)
         self._last_split: aligned_neurons.Split | None = None
-        self._split_age = LOOK_AGAIN
+        self._split_age = STEPS_PER_SPLIT_LOOK
 
     def velocity(self, theta: Array, out: Array) -> float:
         problem = self.problem
@@ -110,7 +110,7 @@ class TwoLayerField:
         """
         self._split_age += 1
         is_cheap = self._last_split is not None and self._last_split.cost < aligned_neurons.CHEAP
-        if self._split_age > (SPLIT_AGE if is_cheap else LOOK_AGAIN):
+        if self._split_age > (SPLIT_AGE if is_cheap else STEPS_PER_SPLIT_LOOK):
             self._find_split(w, a)
         drive = np.empty_like(w)
         while self._last_split is not None:

@@ -21,8 +21,8 @@ from ..compiled import fast_kernel, fast_part, in_line
 from ..tolerances import TINY
 from .sample_losses import pair_pulls, sample_loss
 
-BLOCK = 128  # samples a pass: the block of preactivations of a few hundred neurons then stays in the second-level cache
-LANES = 8  # numbers that a processor handles at once
+SAMPLES_PER_PASS = 128  # preactivations of a few hundred neurons then stay in the second-level cache
+DOUBLE_LANES = 8  # numbers that a processor handles at once
 NEURON_TILE = 2  # neurons and inputs are handled in tiles, so that a value loaded is used several times
 INPUT_TILE = 4
 
@@ -42,9 +42,9 @@ class FoldedRows(NamedTuple):
 
 @in_line
 def even_block(samples: int) -> int:
-    """The size of blocks of at most BLOCK that cover all samples with little padding."""
-    blocks = max(1, -(-samples // BLOCK))
-    return min(BLOCK, -(-samples // (blocks * LANES)) * LANES)
+    """The size of blocks of at most SAMPLES_PER_PASS that cover all samples with little padding."""
+    blocks = max(1, -(-samples // SAMPLES_PER_PASS))
+    return min(SAMPLES_PER_PASS, -(-samples // (blocks * DOUBLE_LANES)) * DOUBLE_LANES)
 
 
 @fast_kernel
@@ -136,7 +136,7 @@ def loss_of_rows(folded: FoldedRows, w: Array, a: Array) -> float:
     inputs, neurons = w.shape[1], w.shape[0]
     count = rows.shape[1]
     c, e = 0.5 * (1.0 + alpha), 0.5 * (1.0 - alpha)
-    block = min(2 * BLOCK, count)
+    block = min(2 * SAMPLES_PER_PASS, count)
     z, x = np.empty((neurons, block)), np.empty((inputs, block))
     even, linear = np.empty(block), np.empty(block)
     v = reach_and_sum(w, a)[1]

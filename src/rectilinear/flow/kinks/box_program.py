@@ -12,9 +12,9 @@ from ...arrays import Array
 from ..compiled import in_line, kernel
 from ..tolerances import TINY
 
-MOST_SWEEPS = 400
+MOST_BOX_SWEEPS = 400
 EVERY = 5  # sweeps after which the free part is solved at once
-SETTLED = 1e-9  # of the largest target
+SETTLED_TARGET = 1e-9  # of the largest target
 RIDGE = 1e-12  # of the diagonal: normals may be parallel
 
 
@@ -55,8 +55,8 @@ def box_program(gram: Array, target: Array, low: Array, high: Array) -> Array:
     m = target.shape[0]
     q = np.minimum(np.maximum(np.zeros(m), low), high)
     slope = np.dot(gram, q) - target
-    largest = SETTLED * max(np.max(np.abs(target)), TINY)
-    for sweep in range(MOST_SWEEPS):
+    largest = SETTLED_TARGET * max(np.max(np.abs(target)), TINY)
+    for sweep in range(MOST_BOX_SWEEPS):
         if sweep % EVERY == 0:
             _toward_free_solution(gram, slope, q, low, high)
             slope = np.dot(gram, q) - target

@@ -18,7 +18,7 @@ from .geometry import KinkArrays, Kinks
 from .repelling_points import DEPENDENT_NORMALS, pinned_line, sides_of_descent
 
 SETS = 10  # active sets tried per kink, at most; a few are enough
-SETTLED = 1e-14  # a push smaller than this share of the largest is rounding
+NO_PUSH = 1e-14  # a push smaller than this share of the largest is rounding
 ON_A_BOUND = 1e-10  # a multiplier this close to 0 or 1 counts as there
 
 
@@ -248,7 +248,7 @@ def box_problem(gram: Array, q: Array, bounds: Array) -> Array:
     size = q.shape[0]
     mu, free, slack = np.zeros(size), np.zeros(size, np.bool_), 0.0
     for k in range(size):
-        slack = max(slack, SETTLED * abs(q[k]))
+        slack = max(slack, NO_PUSH * abs(q[k]))
     freed = False
     for _ in range(SETS * (size + 1)):
         if freed:

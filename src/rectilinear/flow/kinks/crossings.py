@@ -11,10 +11,10 @@ from ...arrays import Array, Indices, Signs
 from ..collocation import first_root
 from ..compiled import fast_kernel, in_line, kernel, part
 from ..field.aligned_neurons import Split, Sums, sums_of_split, turned_copy
-from ..field.two_layer_kernels import BLOCK, INPUT_TILE
+from ..field.two_layer_kernels import INPUT_TILE, SAMPLES_PER_PASS
 from ..threads import in_shares
 
-TOUCHING = 1e-12  # |n.w| as a share of the neuron's size, as tolerances.ON_KINK_HEIGHT: zero up to rounding
+TOUCHING_HEIGHT = 1e-12  # |n.w| as a share of the neuron's size, as tolerances.ON_KINK_HEIGHT: zero up to rounding
 FEW_NEURONS = 1_000  # up to here every node of the step is looked at, beyond every other one
 
 
@@ -104,27 +104,27 @@ def look_at_lines(theta: Array, turned_normals: Array, signs: Signs, begin: int,
     """
     inputs, lines = theta.shape[1] - 1, turned_normals.shape[1]
     odd, even = np.zeros(lines), np.zeros(lines)
-    w, normals = np.zeros(turned_normals.shape[0]), np.zeros((turned_normals.shape[0], BLOCK))
-    z, block_odd, block_even = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+    w, normals = np.zeros(turned_normals.shape[0]), np.zeros((turned_normals.shape[0], SAMPLES_PER_PASS))
+    z, block_odd, block_even = np.empty(SAMPLES_PER_PASS), np.empty(SAMPLES_PER_PASS), np.empty(SAMPLES_PER_PASS)
     pairs, found = np.empty((0, 2), np.intp), 0
-    for start in range(0, lines, BLOCK):
-        size = min(BLOCK, lines - start)
+    for start in range(0, lines, SAMPLES_PER_PASS):
+        size = min(SAMPLES_PER_PASS, lines - start)
         for k in range(normals.shape[0]):
             for i in range(size):
                 normals[k, i] = turned_normals[k, start + i]
-        for i in range(BLOCK):
+        for i in range(SAMPLES_PER_PASS):
             block_odd[i], block_even[i] = 0.0, 0.0
         for h in range(begin, end):
-            for i in range(BLOCK):
+            for i in range(SAMPLES_PER_PASS):
                 z[i] = 0.0
             for k in range(inputs):
                 w[k] = theta[h, k]
             for k in range(0, w.shape[0], INPUT_TILE):
                 u0, u1, u2, u3 = w[k], w[k + 1], w[k + 2], w[k + 3]
-                for i in range(BLOCK):
+                for i in range(SAMPLES_PER_PASS):
                     z[i] += u0 * normals[k, i] + u1 * normals[k + 1, i] + u2 * normals[k + 2, i] + u3 * normals[k + 3, i]
             a, disagree = theta[h, inputs], 0
-            for i in range(BLOCK):
+            for i in range(SAMPLES_PER_PASS):
                 block_odd[i] += a * z[i]
                 block_even[i] += a * abs(z[i])
             for i in range(size):
@@ -222,6 +222,6 @@ def touches_another(w: Array, size: float, normals: Array, line: int) -> bool:
             height = 0.0
             for j in range(normals.shape[1]):
                 height += normals[other, j] * w[j]
-            if abs(height) <= TOUCHING * size:
+            if abs(height) <= TOUCHING_HEIGHT * size:
                 return True
     return False

@@ -22,7 +22,7 @@ from .origin import exit_from_origin, way_of_descent
 Log = list[tuple[float, int, int, Kind, float, float, float]]  # time, neuron, line, kind, both sides' velocities, multiplier
 Sides = tuple[float, float]
 
-MOST_WAYS = 1_000  # ways out of the origin that are remembered
+MOST_REMEMBERED_WAYS = 1_000  # ways out of the origin that are remembered
 
 
 class Decisions:
@@ -228,7 +228,7 @@ class Decisions:
         """
         key = (sign_a, signs.tobytes(), pull.tobytes())
         if key not in self._ways:
-            if len(self._ways) >= MOST_WAYS:
+            if len(self._ways) >= MOST_REMEMBERED_WAYS:
                 self._ways.clear()
             self._ways[key] = self._find_way_out(sign_a, signs, pull)
         return self._ways[key]

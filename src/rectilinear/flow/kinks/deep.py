@@ -32,8 +32,8 @@ from .contact import multiplier
 Event = tuple[int, int]  # a kink, and 0 if it is met, +-1 if its hold ends to that side
 
 LOOKS = (0.2, 0.4, 0.6, 0.8, 1.0)  # shares of a step at which signs are looked at
-HALVINGS = 40
-MOST_ROUNDS = 20
+DEEP_EVENT_HALVINGS = 40
+MOST_MULTIPLIER_ROUNDS = 20
 MOST_DECISIONS = 20  # for each kink that is touched at once
 MOST_AT_ONCE = 200  # events without any progress in time
 REMEDY = "the data may be degenerate: perturb it slightly, or use method='smooth'."
@@ -153,7 +153,7 @@ class DeepKinks:
                 break
         else:
             return None
-        for _ in range(MOST_ROUNDS):  # the one that seems the first, until no other is before it
+        for _ in range(MOST_MULTIPLIER_ROUNDS):  # the one that seems the first, until no other is before it
             ahead = {event: max(self._value(event, heights, margins), 0.0) for event in beyond}
             event = min(beyond, key=lambda event: ahead[event] / (ahead[event] - beyond[event]))
             t = self._root(state_at, event, start, t)
@@ -197,7 +197,7 @@ class DeepKinks:
 
         if margin(start) <= 0.0:  # it begins on the kink: has it been above in between?
             gap = end - start
-            for _ in range(HALVINGS):
+            for _ in range(DEEP_EVENT_HALVINGS):
                 gap *= 0.5
                 if margin(start + gap) > 0.0:
                     break

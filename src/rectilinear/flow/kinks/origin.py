@@ -16,9 +16,9 @@ from .contact import resolve
 from .geometry import Kinks
 
 EXITS = 200  # kinks met by a neuron that leaves the origin
-STARTS = 24  # of descent along the way a neuron came
+DESCENTS_PAST_ORIGIN = 24  # of descent along the way a neuron came
 MOST_DIRECTIONS = 40  # of samples, from which it starts too, to see which rays there are
-NEAR, STEPS = 20.0, 400  # in steps: how far it starts from w = 0, and how many it makes
+START_DISTANCE, ORIGIN_DESCENT_STEPS = 20.0, 400  # in steps: how far it starts from w = 0, and how many it makes
 FIRST_ASCENT, LAST_ASCENT, ASCENTS = 0.5, 0.01, 60  # steps of ascent on the unit sphere
 SAME_MAXIMUM = 0.99  # cosine of directions that are near one maximum
 SAME_RAY = 0.9999  # cosine of directions that are one
@@ -94,22 +94,25 @@ def way_of_descent(kinks: Kinks, sign_a: float, pull: Array, coming: Array) -> t
             found.append((direction, way))
         if way is not None:
             ways[way.tobytes()] = way
-            votes[way.tobytes()] = votes.get(way.tobytes(), 0) + (k < STARTS)
-        lost = lost or (way is None and k < STARTS)
+            votes[way.tobytes()] = votes.get(way.tobytes(), 0) + (k < DESCENTS_PAST_ORIGIN)
+        lost = lost or (way is None and k < DESCENTS_PAST_ORIGIN)
     if not any(votes.values()):
         return None, len(ways)
     return ways[max(votes, key=lambda name: votes[name])], len(ways) + lost
 
 
 def _descents(kinks: Kinks, sign_a: float, pull: Array, coming: Array) -> Array:
-    """Directions (starts, inputs) in which descents settle: STARTS of them come along `coming`, others from samples' directions."""
+    """Directions (starts, inputs) in which descents settle: DESCENTS_PAST_ORIGIN come along `coming`, others from samples."""
     golden = 0.5 * (np.sqrt(5.0) - 1.0)
-    distances = NEAR + np.arange(STARTS) * golden % 1.0  # places within a step, evenly spread; and as much aside
+    # Places within a step, evenly spread; and as much aside.
+    distances = START_DISTANCE + np.arange(DESCENTS_PAST_ORIGIN) * golden % 1.0
     units = kinks.x / np.maximum(np.linalg.norm(kinks.x, axis=1), TINY)[:, None]  # whatever the coordinates
-    aside = np.cos(np.multiply.outer(1.0 + np.arange(STARTS), 1.0 + np.arange(len(units)))) @ units
+    aside = np.cos(np.multiply.outer(1.0 + np.arange(DESCENTS_PAST_ORIGIN), 1.0 + np.arange(len(units)))) @ units
     aside /= np.maximum(np.linalg.norm(aside, axis=1), TINY)[:, None]
     size, own = float(np.linalg.norm(coming)), units[:: 1 + 2 * len(units) // MOST_DIRECTIONS]
-    w = np.concatenate([-np.multiply.outer(distances, coming) + size * aside, NEAR * size * own, -NEAR * size * own])
+    w = np.concatenate(
+        [-np.multiply.outer(distances, coming) + size * aside, START_DISTANCE * size * own, -START_DISTANCE * size * own]
+    )
     mean = _mean_of_descents(w, kinks.x, sign_a * pull, kinks.alpha)
     return np.asarray(mean / np.linalg.norm(mean, axis=1)[:, None])
 
@@ -122,7 +125,7 @@ def _mean_of_descents(starts: Array, x: Array, push: Array, alpha: float) -> Arr
     for n in range(len(starts)):
         for j in range(d):
             now[j] = starts[n, j]
-        for step in range(STEPS):
+        for step in range(ORIGIN_DESCENT_STEPS):
             for j in range(d):
                 before[j] = now[j]
             for i in range(samples):
@@ -132,7 +135,7 @@ def _mean_of_descents(starts: Array, x: Array, push: Array, alpha: float) -> Arr
                 slope = push[i] if height > 0.0 else alpha * push[i]
                 for j in range(d):
                     now[j] += slope * x[i, j]
-            if step >= STEPS // 2:
+            if step >= ORIGIN_DESCENT_STEPS // 2:
                 for j in range(d):
                     mean[n, j] += now[j]
     return mean

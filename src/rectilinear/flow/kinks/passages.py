@@ -11,7 +11,7 @@ from ...arrays import Array, Indices, Signs
 from ..compiled import in_line, kernel
 
 PIECES = 8  # of a step, in each of which at most one root is looked for
-HALVINGS = 50
+PASSAGE_HALVINGS = 50
 
 
 @kernel
@@ -62,7 +62,7 @@ def times_beyond(signs: Signs, heights: Array, kinks: Indices, until: float) -> 
             after = sign * _height(a, b, c, d, end)
             low, high = start, end
             if before * after < 0.0:
-                for _ in range(HALVINGS):
+                for _ in range(PASSAGE_HALVINGS):
                     middle = 0.5 * (low + high)
                     if before * _height(a, b, c, d, middle) * sign < 0.0:
                         high = middle

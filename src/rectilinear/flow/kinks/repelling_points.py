@@ -14,8 +14,8 @@ from ...arrays import Array, Indices, Signs
 from ..compiled import part
 
 DEPENDENT_NORMALS = 1e-12  # squared length of a unit normal off the span of others at which it lies in it
-STARTS = 24  # descents that are looked at
-NEAR, STEPS = 20.0, 400  # in steps: how far they start from the point, and how many are made
+DESCENTS_AT_POINT = 24  # descents that are looked at
+POINT_DISTANCE, POINT_DESCENT_STEPS = 20.0, 400  # in steps: how far they start from the point, and how many are made
 LEAVING = 1.5  # times the height after half the steps that one has after all of them: twice if it leaves, once if it stays
 ALONG = 1e-2  # heights over the largest that say nothing of a side
 GOLDEN = 0.6180339887498949  # places within a step that are spread evenly
@@ -59,16 +59,17 @@ def sides_of_descent(gram: Array, below: Array, pushes: Array, signs: Signs, com
     Other signs are as given, and all of them where most stay. Also how many ways descents take, and whether most leave.
     """
     size, found, most = signs.shape[0], 0, 0
-    ways, votes, leaves = np.empty((STARTS, size), np.int8), np.zeros(STARTS, np.intp), np.zeros(STARTS, np.bool_)
+    ways, votes = np.empty((DESCENTS_AT_POINT, size), np.int8), np.zeros(DESCENTS_AT_POINT, np.intp)
+    leaves = np.zeros(DESCENTS_AT_POINT, np.bool_)
     speed, z, before = _largest(coming), np.empty(size), np.empty(size)
     if speed == 0.0:
         speed = _largest(below) + _largest(pushes)
-    for n in range(STARTS):
+    for n in range(DESCENTS_AT_POINT):
         for k in range(size):
             aside = 0.0
             for j in range(size):
                 aside += gram[k, j] * np.cos((1.0 + n) * (1.0 + j))
-            z[k] = speed * aside / size - (NEAR + (n * GOLDEN) % 1.0) * coming[k]
+            z[k] = speed * aside / size - (POINT_DISTANCE + (n * GOLDEN) % 1.0) * coming[k]
         left = _descend(z, before, gram, below, pushes)
         same = found  # the way is written there, and counts as another unless it is as one before
         farthest = _largest(z)
@@ -95,8 +96,8 @@ def sides_of_descent(gram: Array, below: Array, pushes: Array, signs: Signs, com
 def _descend(z: Array, before: Array, gram: Array, below: Array, pushes: Array) -> bool:
     """Make the steps of a descent whose heights are z, in place, with room for those before a step; whether it leaves."""
     size, halfway = z.shape[0], 0.0
-    for step in range(STEPS):
-        if step == STEPS // 2:
+    for step in range(POINT_DESCENT_STEPS):
+        if step == POINT_DESCENT_STEPS // 2:
             halfway = _largest(z)
         for k in range(size):
             before[k] = z[k]

@@ -24,7 +24,7 @@ from .single_neuron import (
     turn_to,
 )
 
-TOUCHING = 1e-12  # height over the neuron's size that is zero up to rounding, as tolerances.ON_KINK_HEIGHT
+MEETING_HEIGHT = 1e-12  # height over the neuron's size that is zero up to rounding, as tolerances.ON_KINK_HEIGHT
 
 
 @in_line

@@ -11,7 +11,7 @@ import numpy as np
 from ...arrays import Array
 from ..field.sample_lines import SampleLines
 
-MOST_WAYS = 500  # lines whose directions are tried
+MOST_TRIED_LINES = 500  # lines whose directions are tried
 DRIVEN = 1e-9  # of the largest potential that the pulls can make: less is rounding
 
 
@@ -19,7 +19,7 @@ class WaysOut:
     """Directions (ways, inputs) out of w = 0, and what a unit neuron of each puts out (samples, ways)."""
 
     def __init__(self, lines: SampleLines) -> None:
-        tried = lines.normals[:: max(1, len(lines) // MOST_WAYS)]
+        tried = lines.normals[:: max(1, len(lines) // MOST_TRIED_LINES)]
         self.directions = np.concatenate([tried, -tried])
         self.outputs = np.stack([lines.outputs(way[None], np.ones(1)) for way in self.directions], axis=1)
         self.reaches = lines.reaches

@@ -20,13 +20,13 @@ from .step_size import StepControl, up_to
 
 DAMPING = 2.0 / 13.0
 MOST_STAGES = 200
-CONTROL = StepControl(order=3, safety=0.8, shrink=0.1)
-LOOK_AGAIN = 25  # steps after which the spectral radius is estimated anew
+STABILISED_CONTROL = StepControl(order=3, safety=0.8, shrink=0.1)
+STEPS_PER_RADIUS = 25  # steps after which the spectral radius is estimated anew
 ROOM = 1.1  # over the estimate, which comes from below
-POWER_STEPS, SETTLED = 50, 1e-2  # of the power iteration
+POWER_STEPS, SETTLED_RADIUS = 50, 1e-2  # of the power iteration
 PLAIN_PROGRESS = 0.5  # time a gradient, in units of 1/|lambda|, of the method of order 8 at the limit of its stability
 # The defect of a cubic is largest at (3 - sqrt 3)/6 of the step, sqrt 3/72 of the fourth derivative; its error is 1/384 of that.
-DEFECT_AT, DEFECT_SHARE = (3 - np.sqrt(3.0)) / 6, 72 / (384 * np.sqrt(3.0))
+CUBIC_DEFECT_AT, CUBIC_DEFECT_SHARE = (3 - np.sqrt(3.0)) / 6, 72 / (384 * np.sqrt(3.0))
 PROBE = 1e-7  # of |y|: how far the field is probed for the radius
 
 
@@ -84,11 +84,11 @@ class Cubic:
         return np.asarray(self.y[0] + u * (self.change + (1 - u) * ((1 - u) * self.first - u * self.last)))
 
     def error(self) -> float:
-        u, slope = DEFECT_AT, np.empty_like(self.change)
+        u, slope = CUBIC_DEFECT_AT, np.empty_like(self.change)
         self.stepper.evaluate(self.at(np.array([self.t + u * self.h]))[0], slope)
         own = self.change + (1 - 4 * u + 3 * u * u) * self.first - (2 * u - 3 * u * u) * self.last
         sizes = self.stepper.size(*self.y)
-        return float(DEFECT_SHARE / self.stepper.rtol * np.sqrt(np.mean(((own - self.h * slope) / sizes) ** 2)))
+        return float(CUBIC_DEFECT_SHARE / self.stepper.rtol * np.sqrt(np.mean(((own - self.h * slope) / sizes) ** 2)))
 
     def halves(self) -> tuple[Cubic, Cubic]:
         h, slope = 0.5 * self.h, np.empty_like(self.change)
@@ -122,13 +122,13 @@ class StabilisedStepper:
         self.refused = 0  # steps in a row
         self._controlled = np.isfinite(size(y, y))
         self._fastest = np.where(self._controlled, self.slopes[0], 0.0)
-        self.radius, self._age = 0.0, LOOK_AGAIN
+        self.radius, self._age = 0.0, STEPS_PER_RADIUS
 
     def restart(self, t: float, y: Array) -> None:
         """Go on from another state; the step size is kept."""
         self.t, self.y = t, y.copy()
         self.evaluate(self.y, self.slopes[0])
-        self._age = LOOK_AGAIN
+        self._age = STEPS_PER_RADIUS
 
     def evaluate(self, y: Array, out: Array) -> None:
         look_at_clock()
@@ -137,7 +137,7 @@ class StabilisedStepper:
 
     def _spectral_radius(self) -> float:
         """|lambda| of the fastest direction, by power iteration on differences of the field; remembered for some steps."""
-        if self._age < LOOK_AGAIN:
+        if self._age < STEPS_PER_RADIUS:
             return self.radius
         probe, moved, radius = PROBE * max(float(np.sqrt(np.sum(self.y**2))), PROBE), np.empty_like(self.y), 0.0
         for _ in range(POWER_STEPS):
@@ -147,7 +147,7 @@ class StabilisedStepper:
             self.evaluate(self.y + probe / length * self._fastest, moved)
             self._fastest = np.where(self._controlled, moved - self.slopes[0], 0.0)
             before, radius = radius, float(np.sqrt(np.sum(self._fastest**2))) / probe
-            if abs(radius - before) <= SETTLED * radius:
+            if abs(radius - before) <= SETTLED_RADIUS * radius:
                 break
         self.radius, self._age = ROOM * radius, 0
         return self.radius
@@ -165,15 +165,15 @@ class StabilisedStepper:
         self.evaluate(new, self.slopes[1])
         error = self._error(new, h)
         if not error <= 1.0:
-            self.step_size = h * CONTROL.growth(error)
+            self.step_size = h * STABILISED_CONTROL.growth(error)
             self.rejected += 1
             self.refused += 1
-            self._age = LOOK_AGAIN
+            self._age = STEPS_PER_RADIUS
             return False
         self.refused = 0
         self._age += 1
         self.t_old, self.y_old, self.y_new, self.h, self.error = self.t, self.y, new, h, error
-        self.step_size = h * CONTROL.growth(error)
+        self.step_size = h * STABILISED_CONTROL.growth(error)
         return True
 
     def after(self, y: Array, start: Array, h: float) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...arrays import Array
 
-HALVINGS = 3  # of a step: each makes an interpolant of order 7 a hundred times better
+MOST_REFINEMENTS = 3  # of a step: each makes an interpolant of order 7 a hundred times better
 
 
 class Interpolant(Protocol):
@@ -38,7 +38,7 @@ class Interpolant(Protocol):
 class DenseOutput:
     """Looks into a step: by its interpolant where that will do, by those of its halves where not, which are made when needed."""
 
-    def __init__(self, interpolant: Interpolant, halvings: int = HALVINGS) -> None:
+    def __init__(self, interpolant: Interpolant, halvings: int = MOST_REFINEMENTS) -> None:
         self.interpolant, self.halvings = interpolant, halvings
         self._halves: tuple[DenseOutput, DenseOutput] | None = None
         self._good: bool | None = None

@@ -9,7 +9,7 @@ from ..collocation import fall, value_at
 from ..compiled import kernel
 
 PANEL = 4.0  # rise of ln(1/L) over one panel of the integral dt = ds/L; ten Gauss points are exact to rounding there
-NEGLIGIBLE = 40.0  # e^-40 of the integral is rounding
+NEGLIGIBLE_EXPONENT = 40.0  # e^-40 of the integral is rounding
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(10)
 GAUSS, GAUSS_WEIGHTS = (1.0 + _POINTS) / 2.0, _WEIGHTS / 2.0
 
@@ -18,12 +18,12 @@ GAUSS, GAUSS_WEIGHTS = (1.0 + _POINTS) / 2.0, _WEIGHTS / 2.0
 def log_integral(values: Array, end: float) -> float:
     """ln of the integral from 0 to `end` of e^p, p the (rising) polynomial through `values` (6,) at the step's nodes.
 
-    Panels are taken from the end backwards, over each of which p rises by at most PANEL; those that lie NEGLIGIBLE below
+    Panels are taken from the end backwards, over each of which p rises by at most PANEL; those that lie NEGLIGIBLE_EXPONENT below
     the end do not count.
     """
     highest = value_at(values, end)
     total, high, top = -np.inf, end, highest
-    while high > 0.0 and top > highest - NEGLIGIBLE:
+    while high > 0.0 and top > highest - NEGLIGIBLE_EXPONENT:
         low = 0.0
         if values[0] < top - PANEL:
             low = fall(-values, PANEL - top, 0.0, high)[0]

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...arrays import Array
-from ..collocation import BACK, EIGENVALUES, ERROR, STAGES, VECTORS
+from ..collocation import BACK, EIGENVALUES, ERROR_ROW, STAGES, VECTORS
 from ..compiled import in_line, kernel
 from ..field.frozen import FrozenField, Linearisation, linearise, solve, velocity
 
 REAL: Any = np.intp(0)  # which eigenvalue is real; for a literal number the compiler would make a copy of `solve`
 NEWTON_MAX = 12
 NEWTON_TOLERANCE = 1e-5  # of the tolerance of the step: what is left in the stages adds up over thousands of steps
-ROUNDING = 2e-15  # the least that can be left
+NEWTON_ROUNDING = 2e-15  # the least that can be left
 DIVERGING = 0.9  # rate of convergence beyond which Newton is given up
 # In rescaled time margins of 1e7 carry the rounding of that size: updates as small as NOISE that fall no faster than STAGNANT are noise.
 NOISE, STAGNANT = 1e-12, 0.3
@@ -89,7 +89,7 @@ def _newton(at: Linearisation, field: FrozenField, accuracy: Accuracy, h: float,
     """Solve for the stages, with the Jacobian kept; whether that succeeded, evaluations of the field, the last rate of convergence."""
     theta, stages, size, (neurons, width) = at.theta, nodes.stages, accuracy.size, at.theta.shape
     fields, step = np.empty_like(stages), np.empty_like(stages)
-    least = max(ROUNDING, h * accuracy.noise)
+    least = max(NEWTON_ROUNDING, h * accuracy.noise)
     noise, fastest = (NOISE, FASTEST) if field.rescaled else (0.0, 0.0)
     previous, rate, converged = -1.0, 0.0, False
     for iteration in range(NEWTON_MAX + 1):
@@ -164,7 +164,7 @@ def _error(at: Linearisation, field: FrozenField, accuracy: Accuracy, h: float, 
         for j in range(width):
             value = slope[e, j]
             for s in range(STAGES):
-                value += ERROR[s] * stages[s, e, j] * mu
+                value += ERROR_ROW[s] * stages[s, e, j] * mu
             right[e, j] = value
     solve(at, field, REAL, right, update)
     total, push = 0.0, np.zeros((seen.shape[0], width - 1))

@@ -13,7 +13,7 @@ import numpy as np
 from ...arrays import Array
 
 MOST = 64
-FIRST = 4  # doubled each time that more are asked for
+FIRST_DIRECTIONS = 4  # doubled each time that more are asked for
 
 
 class StiffDirections:
@@ -37,7 +37,7 @@ class StiffDirections:
         return self.wanted > 0
 
     def add(self) -> None:
-        self.wanted = min(max(FIRST, 2 * self.wanted), MOST, self.samples)
+        self.wanted = min(max(FIRST_DIRECTIONS, 2 * self.wanted), MOST, self.samples)
 
     def find(self, kernel: Callable[[Array], Array], curvature: Array) -> int:
         """Follow the directions with `kernel`, which multiplies a block (samples, m) by K; how many columns it had to multiply."""

@@ -9,9 +9,9 @@ import numpy as np
 
 from ...arrays import Array
 
-STAGES = 7  # the last one is at the end of the step
-NODES = (0.0, 0.161, 0.327, 0.9, 0.9800255409045097, 1.0, 1.0)
-TABLEAU = tuple(
+PLAIN_STAGES = 7  # the last one is at the end of the step
+STAGE_TIMES = (0.0, 0.161, 0.327, 0.9, 0.9800255409045097, 1.0, 1.0)
+PLAIN_TABLEAU = tuple(
     np.array(row)
     for row in (
         [],
@@ -23,8 +23,10 @@ TABLEAU = tuple(
         [0.09646076681806523, 0.01, 0.4798896504144996, 1.379008574103742, -3.290069515436081, 2.324710524099774],
     )
 )
-TABLE = np.array([np.pad(row, (0, STAGES - len(row))) for row in TABLEAU])  # the last row are the weights of the step
-ERROR = np.array(
+TABLE = np.array(
+    [np.pad(row, (0, PLAIN_STAGES - len(row))) for row in PLAIN_TABLEAU]
+)  # the last row are the weights of the step
+ERROR_WEIGHTS = np.array(
     [
         0.00178001105222577714, 0.0008164344596567469, -0.007880878010261995, 0.1447110071732629,
         -0.5823571654525552, 0.45808210592918697, -1.0 / 66.0,
