@@ -221,6 +221,12 @@ def test_a_request_is_answered_with_run_and_theory(server: Server) -> None:
     assert kinds & {"run", "theory"}
 
 
+def test_no_answer_waits_until_the_one_before_is_acknowledged(server: Server) -> None:
+    with greeted(server) as link:
+        (ours,) = (known for known in server.clients if known.remote_address == link.local_address)
+        assert ours.transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_two_pages_get_their_own_answers(server: Server) -> None:
     with greeted(server) as first, greeted(server) as second:
         ask(first, 1, State(points=((1.0, 0.0, 1.0),), width=3, until=10.0))

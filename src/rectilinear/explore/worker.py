@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import multiprocessing
 import os
 import signal
@@ -194,6 +195,7 @@ def _work(answer: Answer, connection: Connection) -> None:
 
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         warm_up(answer)
+        gc.freeze()  # what is loaded and compiled stays: looking through it again takes milliseconds, in the middle of a drag
         connection.send(READY)
         while True:
             request = connection.recv()

@@ -140,8 +140,8 @@ function render({ model, el }) {
   function become(state, final) {
     view.state = state;
     if (view.welcome.presets.every((preset) => JSON.stringify(preset.points) !== JSON.stringify(state.points) || preset.name !== state.name)) view.state = { ...state, note: state.name === "My data" ? state.note : "" };
+    ask(final); // first: it is computed while this is drawn
     showState();
-    ask(final);
     clearTimeout(traffic.settling);
     if (!final) traffic.settling = setTimeout(() => ask(true), RESTING);
   }
