@@ -136,6 +136,26 @@ def test_saved_states_are_as_good_as_steps(rtol):
         assert run.events.certified
 
 
+def test_slopes_along_an_interpolant_make_it_better_without_another_step():
+    """y' = y (1 - y), a step whose interior is twice the tolerance off: five slopes mend it, where two halves would take 32."""
+
+    def exact(t):
+        return 1.0 / (1.0 + 9.0 * np.exp(-t))
+
+    def rhs(y, out):
+        np.copyto(out, y * (1 - y))
+
+    times = np.linspace(0.05, 0.95, 19)
+    stepper = ExplicitStepper(rhs, np.array([0.1]), 0.0, 1e3, lambda a, b: np.ones(1), lambda: 0.0)
+    stepper.step_size = 1.0
+    assert stepper.step(100.0)
+    dense = stepper.dense()
+    plain = np.abs(dense.interpolant.at(times)[:, 0] - exact(times)).max()
+    stepper.rtol, before = plain / 2, stepper.evaluations
+    assert np.abs(dense.at(times)[:, 0] - exact(times)).max() < stepper.rtol
+    assert stepper.evaluations - before == 1 + 4 + 1
+
+
 def test_the_defect_tells_the_error_of_an_interpolant():
     """y' = y (1 - y): one step with a tolerance that its end keeps and its interior does not; looking into it keeps it."""
 

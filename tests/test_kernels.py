@@ -14,7 +14,7 @@ from rectilinear.flow.field.deep_kernels import DEEP_SAMPLES_PER_PASS as DEEP_BL
 from rectilinear.flow.field.frozen import FrozenField
 from rectilinear.flow.field.two_layer_kernels import SAMPLES_PER_PASS, padded
 from rectilinear.flow.kinks.geometry import Kinks
-from rectilinear.flow.state import flatten, unflatten
+from rectilinear.flow.state import flatten, layers_of, neurons_of, unflatten
 
 velocity, linearise, solve = map(from_python, (frozen_kernels.velocity, frozen_kernels.linearise, frozen_kernels.solve))
 ROUNDING = 1e-13  # of the largest entry: sums of a few hundred terms in another order
@@ -278,31 +278,56 @@ def test_field_stays_finite_for_huge_margins():
     np.testing.assert_array_equal(out, 0.0)
 
 
+@pytest.mark.parametrize("width", [8, 24])  # of one pattern fewer neurons than weights of each, or more
 @pytest.mark.parametrize("loss", ["square", "logistic"])
-def test_the_field_of_common_patterns_is_the_field_where_neurons_have_them(loss):
+def test_the_field_of_common_patterns_is_the_field_where_neurons_have_them(loss, width):
     """Neurons around two directions, which share three patterns; beyond a kink the frozen field goes on smoothly."""
     rng = np.random.default_rng(3)
     x = np.concatenate([half := rng.standard_normal((9, 4)), -half, 2.0 * half[:3]])
-    network = rl.Network(inputs=4, widths=(8,), alpha=0.2)
+    network = rl.Network(inputs=4, widths=(width,), alpha=0.2)
     centre = rng.standard_normal((2, 4))
-    w = np.repeat(centre, 4, axis=0) * rng.uniform(0.5, 2.0, (8, 1))
-    problem = rl.Problem(
-        rl.Dataset(x, np.sign(rng.standard_normal(len(x)))), network, (w, rng.standard_normal((1, 8))), loss=loss, l2=0.1
-    )
-    kinks, theta = Kinks(problem), flatten(problem.weights)
+    w = np.repeat(centre, width // 2, axis=0) * rng.uniform(0.5, 2.0, (width, 1)) * 1e-3 ** rng.uniform(0, 1, (width, 1))
+    labels, a = np.sign(rng.standard_normal(len(x))), rng.standard_normal((1, width))
+    problem = rl.Problem(rl.Dataset(x, labels), network, (w, a), loss=loss, l2=0.1)
+    kinks, theta, neurons = Kinks(problem), flatten(problem.weights), neurons_of(problem.weights)
     signs = np.sign(w @ kinks.normals.T).astype(np.int8)
     patterns, index = np.unique(signs, axis=0, return_inverse=True)
-    frozen = CommonPatterns(problem, index.ravel(), kinks.slopes(patterns), kinks.normals, kinks.line, kinks.lengths)
-    ours, exact = np.empty_like(theta), np.empty_like(theta)
-    assert frozen.velocity(theta, ours) == pytest.approx(make_field(problem).velocity(theta, exact), rel=1e-14)
-    np.testing.assert_allclose(ours, exact, rtol=1e-12, atol=1e-14)
+    slopes = kinks.slopes(patterns)
+    frozen = CommonPatterns(problem, neurons, index.ravel(), slopes, kinks.normals, kinks.line, kinks.lengths)
+    np.testing.assert_allclose(frozen.neurons(frozen.start), neurons, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(frozen.neuron(frozen.start, 5), neurons[5], rtol=1e-12, atol=1e-14)
+    velocity, exact = np.empty_like(frozen.start), np.empty_like(theta)
+    loss_here, square = frozen.velocity(frozen.start, velocity)
+    assert loss_here == pytest.approx(make_field(problem).velocity(theta, exact), rel=1e-13)
+    assert square == pytest.approx(exact @ exact, rel=1e-12)
+    np.testing.assert_allclose(flatten(layers_of(frozen.neurons(velocity))), exact, rtol=1e-11, atol=1e-13)
     line = int(np.argmin(np.abs(kinks.normals @ centre[0])))
-    across = w - 2.0 * (w @ kinks.normals[line])[:, None] * kinks.normals[line]  # all beyond that kink
-    f = np.einsum("h,hi,hi->i", problem.weights[1][0], kinks.slopes(signs), across @ x.T)
+    beyond = np.eye(5)
+    beyond[:4, :4] -= 2.0 * np.outer(kinks.normals[line], kinks.normals[line])  # takes all across that kink
+    across = w @ beyond[:4, :4]
+    f = np.einsum("h,hi,hi->i", a[0], kinks.slopes(signs), across @ x.T)
     g = (kinks.slopes(signs) * problem.loss.pull(problem.y, f)) @ x / len(x)
-    frozen.velocity(flatten((across, problem.weights[1])), ours)
-    expected = problem.weights[1].T * g - 0.1 * across
-    np.testing.assert_allclose(unflatten(ours, network.shapes)[0], expected, rtol=1e-11, atol=1e-13)
+    frozen.velocity((frozen.start.reshape(-1, 5) @ beyond).ravel(), velocity)
+    np.testing.assert_allclose(frozen.neurons(velocity)[:, :-1], a.T * g - 0.1 * across, rtol=1e-11, atol=1e-13)
+
+
+def test_errors_of_carriers_are_those_of_neurons():
+    """A random error of the carriers has the mean square, in their sizes, that it makes in the neurons, relative to theirs."""
+    rng = np.random.default_rng(0)
+    x = np.concatenate([half := rng.standard_normal((9, 4)), -half])
+    network = rl.Network(inputs=4, widths=(30,))
+    sizes = 10.0 ** rng.uniform(-8, 0, (30, 1))
+    problem = rl.Problem(rl.Dataset(x, x[:, 0]), network, (sizes * rng.standard_normal((30, 4)), sizes.T))
+    kinks, neurons = Kinks(problem), neurons_of(problem.weights)
+    index = np.arange(30) // 20  # 20 of one pattern, 10 of another
+    slopes = rng.integers(0, 2, (2, len(x))).astype(float)
+    frozen = CommonPatterns(problem, neurons, index, slopes, kinks.normals, kinks.line, kinks.lengths)
+    error = rng.standard_normal(frozen.start.shape)
+    per_carrier = np.mean((error / frozen.sizes(frozen.start, frozen.start, room=0)) ** 2)
+    per_neuron = np.mean((frozen.neurons(error) / np.linalg.norm(neurons, axis=1, keepdims=True)) ** 2)
+    assert per_carrier == pytest.approx(per_neuron, rel=1e-10)
+    assert not frozen.outgrown(1.9 * neurons)
+    assert frozen.outgrown(neurons * np.where(np.arange(30) == 7, 2.1, 1.0)[:, None])
 
 
 def test_flat_weights_and_layers_are_each_other_s_inverse():

@@ -21,8 +21,8 @@ from ..field.sloped import SlopedField, SlopedPass
 from ..kinks.box_program import box_program
 from ..kinks.passages import passed, shift_paths, times_beyond
 from ..state import flatten, unflatten
-from ..steppers.dormand_prince import combined
 from ..steppers.tsitouras import ERROR_WEIGHTS, PLAIN_STAGES, PLAIN_TABLEAU, STAGE_TIMES, interpolant, interpolant_slope
+from ..steppers.vector_sums import combined
 from ..tolerances import TINY
 
 IMPULSE_SAFETY, IMPULSE_SHRINK, IMPULSE_GROW = 0.9, 0.2, 4.0

@@ -1,78 +1,179 @@
-"""The two-layer field of neurons that share a few frozen patterns: smooth across kinks, and cheap.
+"""The two-layer field of neurons that share a few frozen patterns: smooth across kinks, and cheap, whatever the width.
 
 A pattern g says on which side of every line n_l of the data its neurons are, and with that the slope sigma'_gi at every sample
-x_i = c_i n_l. Outputs are f_i = sum_g sigma'_gi c_i (n_l . V_g) with V_g the sum of a_h w_h over the neurons of that pattern, and all of
-them are driven by (1/P) sum_i pull_i sigma'_gi x_i: two products of lines and patterns, whatever the width.
+x_i = c_i n_l. All its neurons u_h = (w_h, a_h) are moved by one matrix, du_h/dt = A_g u_h, so they stay what they were in terms of a
+few that move likewise: u_h(t) = s_h sum_k Q_hk c_k(t). These carriers c_k are the principal axes of the directions u_h/s_h, s_h = |u_h| at
+the start, as long as they matter: Q has orthonormal columns, so that an error of a carrier is as large as those that it makes in
+neurons, relative to their sizes. Outputs are f_i = sum_g sigma'_gi c_i (n_l . V_g) with V_g = sum_h a_h w_h = sum_kj m_kj a_k w_j over
+carriers (w_k, a_k), m = Q' diag(s^2) Q.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from ...arrays import Array, Indices
 from ...problem import Problem
 from ..compiled import fast_kernel
-from ..state import unflatten
-from .two_layer_kernels import velocity_of_drive
-from .weight_decay import add_decay
+from ..state import row_lengths
+from ..tolerances import TINY
+from .sample_losses import sample_loss, sample_pull
+
+SHORTEST_CARRIER = 1e-8  # of the longest one: what is shorter is known to rounding only
+OUTGROWN = 2.0  # factor by which a neuron changes its size before carriers are made anew, as its errors are measured by it
+
+
+class Patterns(NamedTuple):
+    """What compiled code knows of patterns and samples: `first` (patterns + 1,) says which carriers belong to a pattern, `masses`
+    (carriers, most of a pattern) is m, `reach` (patterns, samples) is sigma'_gi c_i, `normals` is (inputs, lines)."""
+
+    first: Indices
+    masses: Array
+    reach: Array
+    normals: Array
+    line: Indices
+    labels: Array
+    loss: int
+    l2: tuple[float, float]  # of each layer
 
 
 @fast_kernel
-def outputs_of_patterns(w: Array, a: Array, pattern: Indices, normals: Array, line: Indices, reach: Array) -> Array:
-    """f (samples,) of neurons w (h, inputs), a (h,); `normals` is (inputs, lines), `reach` (patterns, samples) is sigma'_gi c_i."""
+def velocity_of_carriers(
+    patterns: Patterns, trains: tuple[bool, bool], carriers: Array, velocity: Array
+) -> tuple[float, float]:
+    """The loss, regularisation included, and the squared velocity of all neurons; that of the carriers goes to `velocity`."""
+    first, masses, reach, normals, line, labels, loss, l2 = patterns
     inputs, lines = normals.shape
-    sums, heights, f = np.zeros((len(reach), inputs)), np.zeros(lines), np.zeros(len(line))
-    for h in range(len(a)):
-        for k in range(inputs):
-            sums[pattern[h], k] += a[h] * w[h, k]
-    for g in range(len(reach)):
-        heights[:] = 0.0
+    samples, count = len(line), len(first) - 1
+    along, pull = np.empty(lines), np.zeros(samples)
+    weighted = np.empty(masses.shape[1])
+    summed = np.empty(inputs)
+    for g in range(count):
+        begin, held = first[g], first[g + 1] - first[g]
+        for k in range(held):
+            weighted[k] = 0.0
+            for j in range(held):
+                weighted[k] += masses[begin + k, j] * carriers[begin + j, inputs]
+        summed[:] = 0.0
+        for k in range(held):
+            for i in range(inputs):
+                summed[i] += weighted[k] * carriers[begin + k, i]
+        along[:] = 0.0
         for k in range(inputs):
             for i in range(lines):
-                heights[i] += sums[g, k] * normals[k, i]
-        for i in range(len(line)):
-            f[i] += reach[g, i] * heights[line[i]]
-    return f
-
-
-@fast_kernel
-def drives_of_patterns(pull: Array, normals: Array, line: Indices, reach: Array) -> Array:
-    """P g of every pattern (patterns, inputs), given the pulls (samples,)."""
-    inputs, lines = normals.shape
-    drive, along = np.empty((len(reach), inputs)), np.empty(lines)
-    for g in range(len(reach)):
+                along[i] += summed[k] * normals[k, i]
+        for i in range(samples):
+            pull[i] += reach[g, i] * along[line[i]]
+    objective = 0.0
+    for i in range(samples):
+        f = pull[i]
+        objective += sample_loss(loss, labels[i], f)
+        pull[i] = sample_pull(loss, labels[i], f) / samples
+    objective /= samples
+    square = 0.0
+    for g in range(count):
+        begin, end = first[g], first[g + 1]
         along[:] = 0.0
-        for i in range(len(line)):
+        for i in range(samples):
             along[line[i]] += reach[g, i] * pull[i]
         for k in range(inputs):
             total = 0.0
             for i in range(lines):
                 total += along[i] * normals[k, i]
-            drive[g, k] = total
-    return drive
+            summed[k] = total if trains[0] else 0.0
+            for c in range(begin, end):
+                velocity[c, k] = carriers[c, inputs] * summed[k] - l2[0] * carriers[c, k]
+            summed[k] = total
+        for c in range(begin, end):
+            total = 0.0
+            for k in range(inputs):
+                total += summed[k] * carriers[c, k]
+            velocity[c, inputs] = (total if trains[1] else 0.0) - l2[1] * carriers[c, inputs]
+        for c in range(begin, end):
+            for j in range(begin, end):
+                speeds = weights = 0.0
+                for k in range(inputs):
+                    speeds += velocity[c, k] * velocity[j, k]
+                    weights += carriers[c, k] * carriers[j, k]
+                speeds += velocity[c, inputs] * velocity[j, inputs]
+                square += masses[c, j - begin] * speeds
+                weights = l2[0] * weights + l2[1] * carriers[c, inputs] * carriers[j, inputs]
+                objective += 0.5 * masses[c, j - begin] * weights
+    return objective, square
 
 
 class CommonPatterns:
-    """-grad L on the flat weights, for neurons of which each has one of a few patterns, `pattern` (neurons,).
+    """-grad L of neurons theta (h, inputs + 1) of which each has one of a few patterns, `pattern` (h,), seen by their carriers.
 
     `slopes` (patterns, samples) are theirs; sample i is `lengths[i]` times the normal (lines, inputs) of its `line[i]`.
     """
 
     def __init__(
-        self, problem: Problem, pattern: Indices, slopes: Array, normals: Array, line: Indices, lengths: Array
+        self, problem: Problem, theta: Array, pattern: Indices, slopes: Array, normals: Array, line: Indices, lengths: Array
     ) -> None:
-        self.problem, self.pattern, self.line = problem, pattern, line
-        self.reach, self.normals = slopes * lengths, np.ascontiguousarray(normals.T)
-        self.shapes = problem.network.shapes
+        self.pattern, self.trains = pattern, problem.network.trainable_layers
+        self._neurons, self._width = theta.shape
+        self._size = np.maximum(row_lengths(theta), TINY)
+        self._members = [np.flatnonzero(pattern == g) for g in range(len(slopes))]
+        axes = [_carriers(theta[own] / self._size[own, None]) for own in self._members]
+        self._mix = [self._size[own, None] * mix for own, (_, mix) in zip(self._members, axes, strict=True)]
+        self._first = np.cumsum([0, *(len(carriers) for carriers, _ in axes)])
+        self._place = np.empty(len(theta), np.intp)  # of a neuron among those of its pattern
+        masses = np.zeros((self._first[-1], max(len(carriers) for carriers, _ in axes)))
+        for own, mix, begin, end in zip(self._members, self._mix, self._first, self._first[1:], strict=False):
+            self._place[own] = np.arange(len(own))
+            masses[begin:end, : end - begin] = mix.T @ mix
+        carriers = np.concatenate([carriers for carriers, _ in axes])
+        self.start = carriers.ravel()
+        self._lengths = self._of_patterns(self.start)
+        l2 = (problem.l2 * self.trains[0], problem.l2 * self.trains[1])
+        reach, turned = slopes * lengths, np.ascontiguousarray(normals.T)
+        self._patterns = Patterns(self._first, masses, reach, turned, line, problem.y, problem.loss.code, l2)
 
-    def velocity(self, theta: Array, out: Array) -> float:
-        """Write the velocity to `out` and return the loss, regularisation included."""
-        problem, trains = self.problem, self.problem.network.trainable_layers
-        w, second = unflatten(theta, self.shapes)
-        dw, da = unflatten(out, self.shapes)
-        a = second[0]
-        f = outputs_of_patterns(w, a, self.pattern, self.normals, self.line, self.reach)
-        drive = drives_of_patterns(problem.loss.pull(problem.y, f), self.normals, self.line, self.reach)
-        velocity_of_drive(drive[self.pattern], len(f), w, a, (trains[0], trains[1]), dw, da[0])
-        total = float(np.sum(problem.loss.value(problem.y, f))) / len(f)
-        return total + add_decay(problem.l2, (w, second), (dw, da), trains) if problem.l2 else total
+    def velocity(self, carriers: Array, out: Array) -> tuple[float, float]:
+        """Write the velocity to `out`, and return the loss, regularisation included, and |grad L|^2."""
+        rows, speeds = carriers.reshape(-1, self._width), out.reshape(-1, self._width)
+        objective, square = velocity_of_carriers(self._patterns, (self.trains[0], self.trains[1]), rows, speeds)
+        return objective, square
+
+    def neurons(self, carriers: Array) -> Array:
+        """The neurons (..., h, inputs + 1) that belong to carriers (..., size)."""
+        rows = carriers.reshape(*carriers.shape[:-1], -1, self._width)
+        found = np.empty((*carriers.shape[:-1], self._neurons, self._width))
+        for own, mix, begin, end in zip(self._members, self._mix, self._first, self._first[1:], strict=False):
+            found[..., own, :] = mix @ rows[..., begin:end, :]
+        return found
+
+    def neuron(self, carriers: Array, h: int) -> Array:
+        """One of them (inputs + 1,)."""
+        g = self.pattern[h]
+        return np.asarray(
+            self._mix[g][self._place[h]] @ carriers.reshape(-1, self._width)[self._first[g] : self._first[g + 1]]
+        )
+
+    def outgrown(self, neurons: Array) -> bool:
+        """Whether some neuron has changed its size so much that its errors are no longer measured by it."""
+        growth = row_lengths(neurons) / self._size
+        return bool(np.any((growth > OUTGROWN) | (growth < 1.0 / OUTGROWN)))
+
+    def sizes(self, old: Array, new: Array, room: int) -> Array:
+        """What errors of carriers are compared with, so that their mean square over the carriers' weights and `room` others is that
+        over all neurons' weights and as many others, relative to the sizes of neurons."""
+        larger = np.maximum(self._of_patterns(old), self._of_patterns(new)) / self._lengths
+        share = np.sqrt((self._neurons * self._width + room) / (len(old) + room))
+        return np.asarray(np.repeat(share * larger, np.diff(self._first) * self._width))
+
+    def _of_patterns(self, carriers: Array) -> Array:
+        """Root of the summed squares of each pattern's carriers."""
+        return np.sqrt(np.maximum(np.add.reduceat(carriers * carriers, self._first[:-1] * self._width), TINY))
+
+
+def _carriers(directions: Array) -> tuple[Array, Array]:
+    """Carriers (k, inputs + 1) and the mix (neurons, k) of them that gives rows of length 1."""
+    if len(directions) <= directions.shape[1]:
+        return directions, np.eye(len(directions))
+    squares, axes = np.linalg.eigh(directions.T @ directions)
+    lengths = np.sqrt(np.maximum(squares, SHORTEST_CARRIER**2 * squares[-1]))
+    return lengths[:, None] * axes.T, (directions @ axes) / lengths

@@ -184,18 +184,30 @@ def disagreements(split: Split, sums: Sums, signs: Signs) -> Indices:
     """Pairs (m, 2) of neuron and row where w_h.x and the sign (neurons, rows) disagree; 0 agrees with everything."""
     pairs, found, rows = np.empty((0, 2), np.intp), 0, signs.shape[1]
     opposite = np.empty((2, rows), dtype=np.int8)  # of a neuron against r, and of one along it
+    last, count_of_last = (
+        np.zeros(2, np.intp),
+        np.zeros(2, np.intp),
+    )  # where rows of the last such neuron are among the pairs
     for i in range(rows):
         side = sums.far_sides[i]
         opposite[0, i], opposite[1, i] = (2, 2) if side == 0.0 else (np.int8(side), np.int8(-side))
     for h in range(signs.shape[0]):
         if split.sides[h] == 0.0:
             continue
-        wrong, count = opposite[1 if split.sides[h] > 0.0 else 0], 0
+        along = 1 if split.sides[h] > 0.0 else 0
+        wrong, count = opposite[along], 0
         for i in range(rows):
             count += signs[h, i] == wrong[i]
         if count:
-            pairs = with_room(pairs, found + count)
-            for i in range(rows):
+            pairs, same = with_room(pairs, found + count), count == count_of_last[along]
+            for k in range(count if same else 0):  # mostly neurons share a pattern
+                row = pairs[last[along] + k, 1]
+                same &= signs[h, row] == wrong[row]
+                pairs[found + k, 0], pairs[found + k, 1] = h, row
+            last[along], count_of_last[along] = found, count
+            if same:
+                found += count
+            for i in range(0 if same else rows):
                 if signs[h, i] == wrong[i]:
                     pairs[found, 0], pairs[found, 1] = h, i
                     found += 1

@@ -34,6 +34,7 @@ class Decisions:
     def __init__(self, kinks: Kinks) -> None:
         self.kinks = kinks
         self.log: Log = []
+        self._together: list[Events] = []  # of many neurons at once, which a list of each would take long to make
         self.exits: dict[tuple[float, bytes], tuple[Signs | None, int]] | None = (
             None  # ways out of the origin, while they may be remembered
         )
@@ -72,7 +73,10 @@ class Decisions:
         self, t: float, neurons: Indices, line: int, kind: Kind, below: float, above: float, multiplier: float
     ) -> None:
         """The same event of several neurons."""
-        self.log += [(t, h, line, kind, below, above, multiplier) for h in neurons.tolist()]
+        many = len(neurons)
+        time, *certificate = (np.full(many, value) for value in (t, below, above, multiplier))
+        lines, kinds = np.full(many, line, dtype=np.intp), np.full(many, kind, dtype=np.int8)
+        self._together.append(Events(time, neurons, lines, kinds, certificate[0], certificate[1], certificate[2]))
 
     def just_held(self, h: int, line: int, t: float) -> bool:
         """Whether that line has begun to hold neuron h at this very moment."""
@@ -248,7 +252,7 @@ class Decisions:
 
     def events(self) -> Events:
         """The log as arrays, in order of time."""
-        return Events.of_log(self.log)
+        return Events.of_log(self.log).merged(self._together)
 
 
 def first_start(problem: Problem, decisions: Decisions) -> Start:

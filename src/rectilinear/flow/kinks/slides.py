@@ -18,15 +18,17 @@ from .decisions import Decisions
 
 ROOT_STEPS = 50
 FIRST_LINES = 3  # among which the first to be crossed is looked for
-NeuronsAt = Callable[[float], Array]
 
 
-def _root(function: Callable[..., float], neurons_at: NeuronsAt, about: tuple[int, ...], start: float, end: float) -> float:
-    """Where function(neurons, *about), which ends below zero, falls through zero; the start if it begins there."""
+class Path(NamedTuple):
+    """Where neurons are within a step."""
 
-    def along(t: float) -> float:
-        return function(neurons_at(t), *about)
+    neurons: Callable[[float], Array]  # all of them (h, inputs + 1) at a time
+    neuron: Callable[[float, int], Array]  # one of them (inputs + 1,), which may cost much less
 
+
+def _root(along: Callable[[float], float], start: float, end: float) -> float:
+    """Where a function of time, which ends below zero, falls through zero; the start if it begins there."""
     if along(start) <= 0.0:
         return start
     return float(brentq(along, start, end, xtol=SAME_TIME * end, rtol=SMALLEST_STEP, maxiter=ROOT_STEPS, disp=False))
@@ -84,12 +86,12 @@ class Slides:
             np.subtract.at(self._keys, h, 2 * self.signs[h, line] * self._names[line])
         self.signs[h, line] *= -1
 
-    def look(self, neurons_at: NeuronsAt, start: float, end: float, frozen: bool) -> float:
+    def look(self, path: Path, start: float, end: float, frozen: bool) -> float:
         """Look at who is beyond a kink after a step: by which share of their size crossing changes neurons within it.
 
         Where the field goes by the patterns (`frozen`) and not by the sides that neurons are on, rounding takes nobody across.
         """
-        self._crossing, self.flipped, self._theta, self._frozen = None, False, neurons_at(end), frozen
+        self._crossing, self.flipped, self._theta, self._frozen = None, False, path.neurons(end), frozen
         self._pull, self._crossed = self.kinks.look(self._theta, self.signs)
         if frozen and len(self._crossed):
             h, line = self._crossed.T
@@ -102,7 +104,7 @@ class Slides:
 
     def first_event(
         self,
-        neurons_at: NeuronsAt,
+        path: Path,
         velocity: Array,
         start: float,
         end: float,
@@ -120,11 +122,14 @@ class Slides:
             return None
         found: list[tuple[float, int, int, int]] = []  # time, neuron, line, side it leaves to (0: it arrives)
         stopped = self._stopped(crossed, theta, velocity, pull)
-        for h, line in self._first_ones(crossed, neurons_at, start, end) if self.effect > located else crossed[stopped]:
-            found.append((_root(self._height, neurons_at, (h, line), start, end), int(h), int(line), 0))
+        first = end
+        for h, line in self._first_ones(crossed, path, start, end) if self.effect > located else crossed[stopped]:
+            if self._height(path, int(h), int(line), first) < 0.0:  # else it arrives after another
+                first = self._arrival(path, int(h), int(line), start, first)
+                found.append((first, int(h), int(line), 0))
         for h in self.bases:
             for line, side in self._leaving(theta[h], self.signs[h], pull):
-                found.append((_root(self._hold_left, neurons_at, (h, line, side), start, end), h, line, side))
+                found.append((self._departure(path, h, line, side, start, end), h, line, side))
         if not found:
             self._flip(crossed)
             self.flipped, self.passed = bool(len(crossed)), self.passed + len(crossed)
@@ -134,7 +139,7 @@ class Slides:
         if self.effect <= located or self._event[2] or self._event[0] in self.bases:
             return t
         held = bool(np.any(stopped & (crossed == self._event[:2]).all(axis=1)))
-        return t if held else self._all_across(neurons_at(t), t, end, together)
+        return t if held else self._all_across(path.neurons(t), t, end, together)
 
     def _effect(self, crossed: Indices, theta: Array, jumps: Array, length: float) -> float:
         """By which share of its size crossing would change a neuron within the step: root mean square over all neurons."""
@@ -143,11 +148,11 @@ class Slides:
         shares = np.bincount(h, changes, len(theta)) / np.maximum(np.linalg.norm(theta, axis=1), TINY)
         return float(np.sqrt(np.mean(shares**2)))
 
-    def _first_ones(self, crossed: Indices, neurons_at: NeuronsAt, start: float, end: float) -> Indices:
+    def _first_ones(self, crossed: Indices, path: Path, start: float, end: float) -> Indices:
         """Of pairs (neuron, line) crossed within the step, for each of the first few lines the one that crosses first."""
         h, line = crossed.T
         before, after = (
-            self.signs[h, line] * np.einsum("kd,kd->k", neurons_at(t)[h, :-1], self.kinks.normals[line])
+            self.signs[h, line] * np.einsum("kd,kd->k", path.neurons(t)[h, :-1], self.kinks.normals[line])
             for t in (start, end)
         )
         order = np.argsort(np.maximum(before, 0.0) / (np.maximum(before, 0.0) - after), kind="stable")
@@ -163,8 +168,17 @@ class Slides:
         self._event = [h, line, 0]
         return wait, height / float(np.linalg.norm(theta[h]))
 
-    def _height(self, theta: Array, h: int, line: int) -> float:
-        return float(self.signs[h, line] * (self.kinks.normals[line] @ theta[h, :-1]))
+    def _arrival(self, path: Path, h: int, line: int, start: float, end: float) -> float:
+        """When neuron h, now beyond this line, was on it."""
+        return _root(lambda t: self._height(path, h, line, t), start, end)
+
+    def _height(self, path: Path, h: int, line: int, t: float) -> float:
+        """How far neuron h is from the line, on the side it came from."""
+        return float(self.signs[h, line] * (self.kinks.normals[line] @ path.neuron(t, h)[:-1]))
+
+    def _departure(self, path: Path, h: int, line: int, side: int, start: float, end: float) -> float:
+        """When this line ceased to hold neuron h, which leaves it to `side`."""
+        return _root(lambda t: self._hold_left(path.neurons(t), h, line, side), start, end)
 
     def _stopped(self, crossed: Indices, theta: Array, velocity: Array, pull: Array) -> Mask:
         """Of pairs (neuron, line) just crossed, those where both sides push towards the kink, or the neuron is held elsewhere."""

@@ -125,9 +125,15 @@ class StabilisedStepper:
         self.radius, self._age = 0.0, STEPS_PER_RADIUS
 
     def restart(self, t: float, y: Array) -> None:
-        """Go on from another state; the step size is kept."""
+        """Go on from another state, maybe of another size; the step size is kept."""
+        another = y.size != self.y.size
         self.t, self.y = t, y.copy()
+        if another:
+            self.slopes = np.empty((2, y.size))
         self.evaluate(self.y, self.slopes[0])
+        if another:
+            self._controlled = np.isfinite(self.size(y, y))
+            self._fastest = np.where(self._controlled, self.slopes[0], 0.0)
         self._age = STEPS_PER_RADIUS
 
     def evaluate(self, y: Array, out: Array) -> None:

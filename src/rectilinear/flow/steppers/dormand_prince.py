@@ -1,4 +1,4 @@
-"""Adaptive explicit stepping of order 8: the pair of Dormand and Prince with its dense output of order 7.
+"""Adaptive explicit stepping of order 8: the pair of Dormand and Prince.
 
 The coefficients are SciPy's (Hairer, Norsett & Wanner, Solving ODEs I, DOP853); the error norm is ours, because weights of
 size 1e-8 and of size 1 meet in one run: every neuron is held to its own size.
@@ -12,125 +12,17 @@ import numpy as np
 from scipy.integrate import DOP853
 
 from ...arrays import Array
-from ..compiled import fast_kernel
 from ..deadline import look_at_clock
 from .dense_output import DenseOutput
+from .seventh_order import SeventhOrder
 from .step_size import StepControl, up_to
+from .vector_sums import combined, mean_square
 
 EXPLICIT_STAGES = 12
 EXPLICIT_TABLEAU, FINAL = DOP853.A[:EXPLICIT_STAGES, :EXPLICIT_STAGES], DOP853.B
-EXTRA_TABLEAU, DENSE = DOP853.A_EXTRA, DOP853.D
 ERROR_3, ERROR_5 = DOP853.E3, DOP853.E5
 EXPLICIT_CONTROL = StepControl(order=8, grow=8.0)
-ROWS_PER_TILE = 4  # rows of a pass
-COMPONENTS_PER_PASS = 512  # components of a pass
-ROWS = 7  # of the dense output
 SMOOTH_ORDER = 4  # an error that falls more slowly than this power of the step is not that of a smooth field
-
-
-@fast_kernel
-def combined(base: Array, factor: float, coefficients: Array, rows: Array) -> Array:
-    """base + factor sum_s c_s rows_s for rows (stages or more, size): too small a product for the threads of BLAS."""
-    whole_tiles = len(coefficients) + ROWS_PER_TILE
-    c, place = np.zeros(whole_tiles), np.zeros(whole_tiles, np.intp)
-    used = 0
-    for s in range(len(coefficients)):
-        if coefficients[s] != 0.0:
-            c[used], place[used] = factor * coefficients[s], s
-            used += 1
-    out = np.empty(len(base))
-    for i in range(len(out)):
-        out[i] = base[i]
-    for s in range(0, used, ROWS_PER_TILE):
-        c0, c1, c2, c3 = c[s], c[s + 1], c[s + 2], c[s + 3]
-        k0, k1, k2, k3 = rows[place[s]], rows[place[s + 1]], rows[place[s + 2]], rows[place[s + 3]]
-        for i in range(len(out)):
-            out[i] += c0 * k0[i] + c1 * k1[i] + c2 * k2[i] + c3 * k3[i]
-    return out
-
-
-@fast_kernel
-def mean_square(values: Array, sizes: Array) -> float:
-    """Mean of (v_i/s_i)^2."""
-    total = 0.0
-    for i in range(values.shape[0]):
-        share = values[i] / sizes[i]
-        total += share * share
-    return total / values.shape[0]
-
-
-@fast_kernel
-def interpolated(base: Array, weights: Array, rows: Array) -> Array:
-    """base + weights @ rows, for weights (t, 7) and rows (7, size), in blocks that stay in the cache."""
-    out = np.empty((weights.shape[0], base.shape[0]))
-    r0, r1, r2, r3, r4, r5, r6 = rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], rows[6]
-    for start in range(0, base.shape[0], COMPONENTS_PER_PASS):
-        end = min(start + COMPONENTS_PER_PASS, base.shape[0])
-        for t in range(weights.shape[0]):
-            y, c = out[t], weights[t]
-            c0, c1, c2, c3, c4, c5, c6 = c[0], c[1], c[2], c[3], c[4], c[5], c[6]
-            for i in range(start, end):
-                early, late = c0 * r0[i] + c1 * r1[i] + c2 * r2[i], c3 * r3[i] + c4 * r4[i] + c5 * r5[i] + c6 * r6[i]
-                y[i] = base[i] + early + late
-    return out
-
-
-def _nested(u: Array) -> Array:
-    """The weights (t, 7) of the rows of a dense output at shares u (t,) of the step: products of u and 1 - u in turn."""
-    return np.asarray(np.cumprod([u if i % 2 == 0 else 1.0 - u for i in range(ROWS)], axis=0).T, dtype=np.float64)
-
-
-def _nested_slopes(u: float) -> Array:
-    """Their derivatives (7,) at one share of the step."""
-    product, found = np.poly1d([1.0]), []
-    for i in range(ROWS):
-        product = product * np.poly1d([1.0, 0.0] if i % 2 == 0 else [-1.0, 1.0])
-        found.append(product.deriv()(u))
-    return np.array(found)
-
-
-LARGEST_DEFECT_AT = 0.7  # of the step, near where the defect is largest
-INTERPOLANT_DEFECT_SHARE = (
-    1 / 8
-)  # the error of the interpolant is that of its defect there times the step (measured: 1/9 on smooth problems)
-DEFECT_WEIGHTS, DEFECT_SLOPES = _nested(np.array([LARGEST_DEFECT_AT])), _nested_slopes(LARGEST_DEFECT_AT)
-
-
-class SeventhOrder:
-    """The interpolant of order 7 over a step from y to `new`, with slopes (16, size) of which the last three are to be found."""
-
-    def __init__(self, stepper: ExplicitStepper, t: float, h: float, y: Array, new: Array, slopes: Array) -> None:
-        self.stepper, self.t, self.h, self.y, self.slopes = stepper, t, h, y, slopes
-        for s, row in enumerate(EXTRA_TABLEAU, EXPLICIT_STAGES + 1):
-            stepper.evaluate(combined(y, h, row[:s], slopes), slopes[s])
-        change, nothing = new - y, np.zeros_like(y)
-        self.rows = np.empty((ROWS, y.size))
-        self.rows[0] = change
-        self.rows[1] = h * slopes[0] - change
-        self.rows[2] = 2 * change - h * (slopes[EXPLICIT_STAGES] + slopes[0])
-        self.rows[3:] = [combined(nothing, h, row, slopes) for row in DENSE]
-
-    def at(self, times: Array) -> Array:
-        return np.asarray(interpolated(self.y, _nested((times - self.t) / self.h), self.rows))
-
-    def error(self) -> float:
-        stepper, slope = self.stepper, np.empty_like(self.y)
-        stepper.evaluate(interpolated(self.y, DEFECT_WEIGHTS, self.rows)[0], slope)
-        defect = combined(-self.h * slope, 1.0, DEFECT_SLOPES, self.rows)
-        return (
-            INTERPOLANT_DEFECT_SHARE
-            / stepper.rtol
-            * float(np.sqrt(mean_square(defect, stepper.size(self.y, self.y + self.rows[0]))))
-        )
-
-    def halves(self) -> tuple[SeventhOrder, SeventhOrder]:
-        h, slopes = 0.5 * self.h, (np.empty_like(self.slopes), np.empty_like(self.slopes))
-        slopes[0][0] = self.slopes[0]
-        middle = self.stepper.stages(self.y, h, slopes[0])
-        slopes[1][0] = slopes[0][EXPLICIT_STAGES]
-        first = SeventhOrder(self.stepper, self.t, h, self.y, middle, slopes[0])
-        end = self.stepper.stages(middle, h, slopes[1])
-        return first, SeventhOrder(self.stepper, self.t + h, h, middle, end, slopes[1])
 
 
 class ExplicitStepper:
@@ -164,8 +56,10 @@ class ExplicitStepper:
         self._refused: tuple[float, float] | None = None  # length and error of the step refused just before
 
     def restart(self, t: float, y: Array) -> None:
-        """Go on from another state; the step size is kept."""
+        """Go on from another state, maybe of another size; the step size is kept."""
         self.t, self.y = t, y.copy()
+        if y.size != self.slopes.shape[1]:
+            self.slopes = np.empty((EXPLICIT_STAGES + 4, y.size))
         self.evaluate(self.y, self.slopes[0])
 
     def _rough(self, h: float, error: float) -> bool:
