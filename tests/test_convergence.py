@@ -14,6 +14,7 @@ from rectilinear.flow.state import flatten
 from rectilinear.flow.steppers import radau
 from rectilinear.flow.steppers.chebyshev import Cubic, StabilisedStepper, coefficients
 from rectilinear.flow.steppers.dormand_prince import ExplicitStepper
+from rectilinear.flow.steppers.third_order import ThirdOrderStepper
 
 velocity = from_python(frozen.velocity)
 
@@ -206,6 +207,54 @@ def test_stabilised_steps_are_of_order_two_and_their_dense_output_of_order_three
     assert stepper.stages > 2
     assert np.polyfit(np.log(lengths), np.log(ends), 1)[0] == pytest.approx(2.0, abs=0.2)
     assert np.polyfit(np.log(lengths), np.log(middles), 1)[0] == pytest.approx(3.0, abs=0.2)  # an error made within one step
+
+
+def test_third_order_steps_are_of_order_three_and_their_error_estimate_too():
+    """y' = y - y^2, the logistic curve; the estimate is that of the embedded order 2."""
+
+    def rhs(y, out):
+        out[:] = y - y * y
+
+    ends, estimates, lengths = [], [], (0.25, 0.125, 0.0625, 0.03125)
+    for h in lengths:
+        stepper = ThirdOrderStepper(rhs, np.array([0.1]), 0.0, 1e-2, lambda old, new: np.ones(1), h)
+        while stepper.t < 2.0 - 1e-9:
+            stepper.step_size = h
+            assert stepper.step(2.0)
+            if stepper.t == 0.0:
+                estimates.append(stepper.error)
+            stepper.accept()
+        ends.append(abs(stepper.y[0] - 1.0 / (1.0 + 9.0 * np.exp(-2.0))))
+        assert stepper.evaluations == 3 * round(2.0 / h) + 1
+    assert np.polyfit(np.log(lengths), np.log(ends), 1)[0] == pytest.approx(3.0, abs=0.2)
+    assert np.polyfit(np.log(lengths), np.log(estimates), 1)[0] == pytest.approx(3.0, abs=0.2)
+
+
+def test_third_order_steps_give_way_to_stabilised_ones_while_stability_limits_them(monkeypatch):
+    """y1' = -50 (y1 - y2), y2' = -y2/100 is slow once y1 has settled, and quick again where y2's speed is changed."""
+
+    def rhs(y, out):
+        out[0], out[1], out[2] = -50.0 * (y[0] - y[1]), -0.01 * y[1], 1.0
+
+    def run(rhs, end):
+        stepper = ThirdOrderStepper(rhs, np.array([0.0, 1.0, 0.0]), 0.0, 1e-4, lambda old, new: np.ones(3), 1e-3)
+        while stepper.t < end:
+            if stepper.step(end):
+                stepper.accept()
+        return stepper
+
+    late = run(rhs, 100.0)
+    assert late.stabilised
+    assert late.y[:2] == pytest.approx([np.exp(-1.0) / (1 - 0.01 / 50), np.exp(-1.0)], abs=1e-3)
+    monkeypatch.setattr(ThirdOrderStepper, "_patience", 10**9)
+    assert late.evaluations < 0.3 * run(rhs, 100.0).evaluations
+
+    def rhs_that_turns(y, out):
+        rhs(y, out)
+        out[1] += 5.0 * np.sin(20.0 * y[2]) if y[2] > 20.0 else 0.0  # then accuracy limits steps
+
+    monkeypatch.undo()
+    assert not run(rhs_that_turns, 30.0).stabilised
 
 
 def test_stages_are_stable_as_far_as_said():

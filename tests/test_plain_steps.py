@@ -141,7 +141,7 @@ def test_deep_networks_take_plain_steps_too(setting):
         assert moves or np.array_equal(run.final[k], problem.weights[k])
 
 
-def test_deep_plain_steps_without_kinks_have_order_two():
+def test_deep_plain_steps_without_kinks_have_order_three():
     problem, times = deep_ordinary(alpha=1.0), np.linspace(0.0, 3.0, 4)
     truth = rl.simulate(problem, times, method="smooth", rtol=1e-12)
     errors = []
@@ -151,7 +151,7 @@ def test_deep_plain_steps_without_kinks_have_order_two():
         )
         drive(record, times, Watch(None, None, None), StopRules(0.0, 0.0))
         errors.append(np.abs(record.states[:4] - flatten(truth.weights)).max())
-    assert 15 < errors[0] / errors[1] < 30  # 100^(2/3): steps like rtol^(1/3), their errors' sum like the square of that
+    assert 50 < errors[0] / errors[1] < 200  # 100: steps like rtol^(1/3), their errors' sum like the third power of that
 
 
 def test_more_threads_give_the_same_deep_run(monkeypatch):

@@ -1,7 +1,7 @@
 """Plain steps of deep networks that leave every kink to the error control: for loose tolerances.
 
-Where some per mille are enough, stability limits the steps, not accuracy, and the flow is a gradient's: its spectrum is real. So
-stabilised steps (steppers/chebyshev.py) need a half to a third of the gradients that a method of order 5 does.
+Steps of order 3 (steppers/third_order.py), with three gradients each: higher orders lose at kinks what they win between them. Late,
+when stability limits steps, stabilised ones take over (steppers/chebyshev.py): the flow is a gradient's, so its spectrum is real.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from ..field.deep import DeepField
 from ..field.deep_kernels import layer_sizes
 from ..field.two_layer_kernels import square_length
 from ..state import flatten
-from ..steppers.chebyshev import StabilisedStepper
+from ..steppers.third_order import ThirdOrderStepper
 from ..tolerances import TINY
 
 RTOL_SHARE_OF_DEEP_STEP = 0.5  # errors of steps add up, those at kinks are estimated too small
-FIRST_DEEP_STEP = 0.3  # sqrt(rtol) of the time in which layers change by their own size, as the method has order 2
+FIRST_DEEP_STEP = 0.1  # cbrt(rtol) of the time in which layers change by their own size, as a step's error is of order 3
 
 
 class PlainDeepSteps:
@@ -31,10 +31,10 @@ class PlainDeepSteps:
         self.field, self.step_rtol = field, RTOL_SHARE_OF_DEEP_STEP * rtol
         self.energy = self.estimated_error = self.loss = 0.0
         self.sizes = np.empty(field.size)
-        self.stepper = StabilisedStepper(self._slope, flatten(problem.weights), 0.0, self.step_rtol, self._sizes, 1.0)
+        self.stepper = ThirdOrderStepper(self._slope, flatten(problem.weights), 0.0, self.step_rtol, self._sizes, 1.0)
         start = self.stepper.y
         speed = float(np.sqrt(np.mean((self.stepper.slopes[0] / self._sizes(start, start)) ** 2)))
-        self.stepper.step_size = FIRST_DEEP_STEP * np.sqrt(self.step_rtol) / max(speed, TINY)
+        self.stepper.step_size = FIRST_DEEP_STEP * np.cbrt(self.step_rtol) / max(speed, TINY)
         self.steps, self.made = 0, False
 
     def _slope(self, theta: Array, out: Array) -> None:
