@@ -300,6 +300,22 @@ def test_every_preset_is_drawn(open_page: Callable[..., Watched]) -> None:
             assert "NaN" not in watched.page.content()
 
 
+def test_no_point_of_new_data_is_chosen(open_page: Callable[..., Watched]) -> None:
+    watched = open_page()
+    watched.after(lambda: watched.drag(5, 20, 10))
+    assert watched.page.locator(".point.selected").count() == 1
+    assert watched.page.locator(".chosen").is_visible()
+    watched.after(lambda: watched.page.get_by_label("Choose a run").select_option("XOR"))
+    assert watched.page.locator(".point.selected").count() == 0
+    assert watched.page.locator(".chosen").is_hidden()
+    watched.after(lambda: watched.drag(0, 20, 10))
+    watched.page.get_by_label("Choose a run").select_option("mine")
+    watched.page.get_by_label("Rows of numbers, the label last").fill("1,2,1\n-1,1,-1\n")
+    watched.after(lambda: watched.page.get_by_role("button", name="Use these").click())
+    assert watched.page.locator(".point.selected").count() == 0
+    assert watched.page.locator(".chosen").is_hidden()
+
+
 def test_my_own_data_are_pasted(open_page: Callable[..., Watched]) -> None:
     watched = open_page()
     watched.page.get_by_label("Choose a run").select_option("mine")

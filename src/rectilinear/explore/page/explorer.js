@@ -27,7 +27,7 @@ function render({ model, el }) {
   const pointForm = createPointForm({ change: (points, final) => become({ ...view.state, points }, final) });
   const lights = createLights();
   const tour = createTour({ open, moveTo });
-  const paste = createPaste({ most: () => view.welcome.bounds.points, use: (mine) => become(adjusted({ ...view.state, ...mine, far: false, until: view.state.far ? 3000 : view.state.until, name: "My data" }, view.state), true) });
+  const paste = createPaste({ most: () => view.welcome.bounds.points, use: (mine) => { forgetPoint(); become(adjusted({ ...view.state, ...mine, far: false, until: view.state.far ? 3000 : view.state.until, name: "My data" }, view.state), true); } });
   const keepers = createKeepers({ current: () => ({ ...view, theory: fitting() }), plane, curve, askPage: model.replays ? null : () => model.send({ kind: "page" }), say });
   const transport = createTransport();
   const buttons = headerButtons();
@@ -132,9 +132,13 @@ function render({ model, el }) {
     const preset = view.welcome.presets.find((known) => known.name === name);
     if (!preset) return;
     view.place = null;
-    view.chosen = null;
-    plane.rest();
+    forgetPoint();
     become({ ...preset }, true);
+  }
+
+  function forgetPoint() {
+    view.chosen = null;
+    plane.forget();
   }
 
   function become(state, final) {

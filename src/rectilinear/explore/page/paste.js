@@ -15,9 +15,10 @@ export function createPaste({ use, most }) {
 
   function take() {
     try {
-      use(readTable(area.value, most()));
+      const mine = readTable(area.value, most());
       fault.textContent = "";
-      element.close();
+      element.close(); // first: it gives the focus back, perhaps to a point, which that chooses
+      use(mine);
     } catch (error) {
       fault.textContent = error.message;
     }

@@ -294,7 +294,13 @@ export function createPlane({ change, select }) {
     return best;
   }
 
-  return { element, svg, canvas, show, rest, actions };
+  // Other points come: none of them is chosen, and nothing is under the cursor.
+  function forget() {
+    view.selected = null;
+    rest();
+  }
+
+  return { element, svg, canvas, show, forget, actions };
 }
 
 function planeKeys() {
