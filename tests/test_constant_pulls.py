@@ -12,7 +12,7 @@ from rectilinear.flow.state import flatten, layers_of
 from test_followed import apart, ordinary, rank_deficient, shared_lines
 
 RTOL = 1e-2
-GRAM_ROUNDING = 1e-6  # products of normals are kept in single precision, 6e-8, and some hundred of them add up
+ROUNDING = 1e-6  # products with normals are made in single precision, 6e-8, and some hundred of them add up
 
 SETTINGS = [
     {},
@@ -20,6 +20,7 @@ SETTINGS = [
     {"loss": "logistic", "alpha": 0.3},
     {"bias": True},
     {"samples": 150, "width": 30},
+    {"samples": 500, "inputs": 6, "width": 8},  # more kinks than a window takes
     {"x": shared_lines()},
     {"x": rank_deficient()},
 ]
@@ -54,10 +55,10 @@ def test_neurons_are_where_certified_events_lead_them(setting, seed):
     neurons = np.concatenate([engine.neurons.w, engine.neurons.a[:, None]], axis=1)
     exact, events = certified(problem, engine.t)  # a neuron that comes to w = 0 ends the phase
     off = np.linalg.norm(neurons - exact, axis=1) / np.linalg.norm(exact, axis=1)
-    assert off.max() < GRAM_ROUNDING
+    assert off.max() < ROUNDING
     assert events.count(rl.Kind.CROSS) > 5
     halfway = flatten(layers_of(certified(problem, 1.0)[0]))
-    assert np.abs(states[0] - halfway).max() < GRAM_ROUNDING * np.abs(halfway).max()
+    assert np.abs(states[0] - halfway).max() < ROUNDING * np.abs(halfway).max()
 
 
 def test_the_settings_hold_release_and_turn():
@@ -70,16 +71,17 @@ def test_the_settings_hold_release_and_turn():
 
 
 @pytest.mark.parametrize(("setting", "end"), [({}, 48.0), ({"loss": "logistic"}, 100.0), ({"alpha": 0.3}, 48.0)], ids=str)
-def test_plain_runs_fall_when_they_should(setting, end):
+@pytest.mark.parametrize("rtol", [3e-3, 1e-3])
+def test_plain_runs_fall_when_they_should(setting, end, rtol):
     problem = ordinary(samples=200, inputs=6, width=20, scale=1e-3, **setting)
     times = np.linspace(0.0, end, 9)  # once the loss has fallen, single neurons may go another way
     exact = rl.simulate(problem, times, method="follow", rtol=1e-6)
-    run = rl.simulate(problem, times, method="plain", rtol=1e-3)
+    run = rl.simulate(problem, times, method="plain", rtol=rtol)
     assert run.provenance["method"] == "early phase, plain steps"
-    assert np.abs(run.loss - exact.loss).max() < 3e-4 * exact.loss[0]
+    assert np.abs(run.loss - exact.loss).max() < 0.3 * rtol * exact.loss[0]
     assert exact.loss[-1] < 0.99 * exact.loss[0]
-    assert run.audit.energy_residual < 3e-3
-    assert run.audit.balance_drift < 1e-3
+    assert run.audit.energy_residual < 3.0 * rtol
+    assert run.audit.balance_drift < rtol
 
 
 def test_a_run_that_ends_early_says_where_it_was():

@@ -50,7 +50,7 @@ def simulate(
     of order 8; sliding is followed exactly) or "auto", the one that costs least; for three layers and more "kinks", "impulses" (all
     kinks met in a step are accounted for at its end), "plain", "smooth" or "auto": kinks below an `rtol` of 3e-7, impulses below 1e-3,
     else plain steps. In two layers
-    kinks, smooth and, from an `rtol` of 1e-3 down (3e-3 with up to 10 samples an input), plain are preceded by the exact early phase,
+    kinks, smooth and, from an `rtol` of 3e-3 down, plain are preceded by the exact early phase,
     unless `early_phase` is False, while outputs are below a tenth of `rtol` of the labels. `rtol` is 1e-9 by default, 1e-6 where
     neurons are followed by themselves, and 1e-4 for three layers and more with over 1000 kinks (samples times hidden neurons).
 

@@ -45,8 +45,8 @@ class ConstantPulls:
         self.first_loss = float(np.mean(problem.loss.value(problem.y, zero)))
         lengths = row_lengths(x)
         normals = x / np.maximum(lengths, TINY)[:, None]
-        short = normals.astype(np.float32)
-        self.kinks = UnitKinks(normals, short @ short.T, (1.0 - problem.network.alpha) * pulls * lengths)
+        across = np.ascontiguousarray(normals.T, dtype=np.float32)
+        self.kinks = UnitKinks(normals, across, (1.0 - problem.network.alpha) * pulls * lengths)
         self.neurons = self._placed(problem.weights[0].copy(), problem.weights[1][0].copy(), pulls)
         self.longest, self.limit = float(lengths.max()), NEGLIGIBLE_OUTPUTS * rtol * float(np.sqrt(np.mean(problem.y**2)))
         self.estimated_error, self.counts = NEGLIGIBLE_OUTPUTS * rtol, {"looks": 0, "crossings": 0, "gradients": 1}
@@ -63,14 +63,12 @@ class ConstantPulls:
 
     def _placed(self, w: Array, a: Array, pulls: Array) -> PulledNeurons:
         """Neurons at a start."""
-        heights = w @ self.kinks.normals.T
-        sides = np.where(heights >= 0.0, 1.0, -1.0)
+        sides = np.where(w @ self.kinks.normals.T >= 0.0, 1.0, -1.0)
         slopes = np.where(sides > 0.0, 1.0, self.problem.network.alpha)
         g = (slopes * pulls) @ self.problem.x
         held = np.zeros((len(a), MOST_HELD), dtype=np.intp)
         holding = np.zeros(len(a), dtype=np.intp)
-        rates = sides * (g @ self.kinks.normals.T)
-        return PulledNeurons(w, g, a, np.abs(heights), rates, sides, held, np.zeros(held.shape), holding)
+        return PulledNeurons(w, g, a, sides, held, np.zeros(held.shape), holding)
 
     def _outputs(self, neurons: PulledNeurons) -> float:
         """The bound |f(x)| <= |x| sum_h |a_h| |w_h| for the longest sample."""
@@ -96,7 +94,7 @@ class ConstantPulls:
         def share(first: int, last: int) -> int:
             return move_neurons(self.next, first, last, self.kinks, h, self.saved - self.t, self.states_saved)
 
-        met = in_shares(share, len(neurons.a), EVENT_WORK * 0.1 * neurons.heights.size * len(self.kinks.normals))
+        met = in_shares(share, len(neurons.a), EVENT_WORK * 0.1 * neurons.sides.size * len(self.kinks.normals))
         self.counts["looks"] += 1
         outputs = self._outputs(self.next)
         if min(met) < 0 or not outputs <= TOO_FAR * self.limit:

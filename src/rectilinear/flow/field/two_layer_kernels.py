@@ -136,7 +136,8 @@ def loss_of_rows(folded: FoldedRows, w: Array, a: Array) -> float:
     inputs, neurons = w.shape[1], w.shape[0]
     count = rows.shape[1]
     c, e = 0.5 * (1.0 + alpha), 0.5 * (1.0 - alpha)
-    block = min(2 * SAMPLES_PER_PASS, count)
+    number = -(-count // (2 * SAMPLES_PER_PASS))
+    block = -(-count // number)  # all of one size, as products are made of whole ones
     z, x = np.empty((neurons, block)), np.empty((inputs, block))
     even, linear = np.empty(block), np.empty(block)
     v = reach_and_sum(w, a)[1]
