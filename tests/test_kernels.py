@@ -11,6 +11,7 @@ from rectilinear.flow.field import DeepField, TwoLayerField, aligned_neurons, ma
 from rectilinear.flow.field import frozen as frozen_kernels
 from rectilinear.flow.field.common_patterns import CommonPatterns
 from rectilinear.flow.field.deep_kernels import DEEP_SAMPLES_PER_PASS as DEEP_BLOCK
+from rectilinear.flow.field.few_products import FewProducts
 from rectilinear.flow.field.frozen import FrozenField
 from rectilinear.flow.field.two_layer_kernels import SAMPLES_PER_PASS, padded
 from rectilinear.flow.kinks.geometry import Kinks
@@ -86,6 +87,17 @@ def test_two_layer_field_with_settings(kind, setting):
             for neurons in (1, 2, 3):
                 loss, alpha = LOSSES[samples % 3], ALPHAS[neurons - 1]
                 assert_field_is_the_naive_one(made_problem(kind, samples, inputs, (neurons,), loss, alpha, rng, **setting))
+
+
+@pytest.mark.parametrize("kind", ARRANGEMENTS)
+@pytest.mark.parametrize(
+    "setting", [{}, {"l2": 0.25}, {"bias": True}, {"trainable": (False, True)}, {"trainable": (True, False)}]
+)
+def test_field_by_a_few_products(kind, setting):
+    rng = np.random.default_rng(3)
+    for samples in range(1, 8):
+        loss, alpha = LOSSES[samples % 3], ALPHAS[samples // 3]
+        assert_field_is_the_naive_one(made_problem(kind, samples, 3, (4,), loss, alpha, rng, **setting), FewProducts)
 
 
 @pytest.mark.parametrize(

@@ -71,10 +71,10 @@ def test_loss_curves_draw_runs_solid_and_predictions_dashed_in_black(relu, leaky
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("time / τ", "loss")
 
 
-def test_several_predictions_share_one_entry_of_the_legend(relu, leaky):
+def test_unnamed_runs_and_predictions_share_one_entry_of_the_legend_each(relu, leaky):
     (ax,) = plots.loss_curves([relu, leaky], predictions=[relu, leaky]).axes
     assert len(ax.get_lines()) == 4
-    assert legend_texts(ax) == ["prediction"]
+    assert legend_texts(ax) == ["simulation", "prediction"]
 
 
 def test_a_single_run_needs_no_legend(relu):

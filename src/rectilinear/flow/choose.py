@@ -21,6 +21,7 @@ from .field import Field
 from .field.deep import DeepField
 from .field.deep_kernels import DEEP_SAMPLES_PER_PASS
 from .field.two_layer import TwoLayerField
+from .first_use import prepare
 from .kinks.decisions import Decisions, first_start
 from .kinks.geometry import Kinks
 from .state import Start
@@ -198,6 +199,7 @@ def first_engine(
         if early_phase and rtol <= PLAIN_EARLY_RTOL and ConstantPulls.applies(problem, rtol):
             return ConstantPulls(problem, rtol, times, lambda grown, t, energy: plain_steps(grown, field, rtol, t, energy))
         return plain_steps(problem, field, rtol)
+    prepare(chosen)
     decisions = Decisions(Kinks(problem))
     start = first_start(problem, decisions)
 

@@ -12,11 +12,12 @@ import numba
 
 # Sums may be reordered and multiply-adds fused (that is what makes them fast); nan and inf keep their meaning.
 FAST = {"contract", "reassoc", "nsz"}
+IS_ON: bool = not numba.config.DISABLE_JIT  # type: ignore[attr-defined]
 
 
 def _compiled(**options: Any) -> Any:
     everywhere: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-    return numba.njit(**everywhere, **options)
+    return numba.njit(**{**everywhere, **options})
 
 
 kernel, fast_kernel = _compiled(), _compiled(fastmath=FAST)
@@ -24,3 +25,5 @@ kernel, fast_kernel = _compiled(), _compiled(fastmath=FAST)
 # that one, and has its freedoms with rounding.
 part, fast_part = _compiled(no_cpython_wrapper=True), _compiled(no_cpython_wrapper=True, fastmath=FAST)
 in_line = _compiled(inline="always")
+# A large part that is called rarely, by its address (`signatures.address_of`): it is compiled by itself, beside those that call it.
+detached = _compiled(no_cfunc_wrapper=False, no_cpython_wrapper=True)

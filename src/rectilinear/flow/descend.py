@@ -13,7 +13,7 @@ from ..trajectory import Status, Trajectory
 from .audit import audit_run
 from .budgets import Watch, provenance
 from .choose import SMOOTH_RTOL, largest_product
-from .field import make_field
+from .field import field_of_descent
 from .state import flatten, unflatten
 from .threads import blas_threads
 
@@ -43,7 +43,7 @@ def descend(
     for name, value in (("steps", steps), ("record_every", record_every)):
         if not isinstance(value, (int, np.integer)) or value < 1:
             raise InputError(f"{name} must be a positive whole number, found {value!r}.")
-    field = make_field(problem)
+    field = field_of_descent(problem)
     theta, velocity = flatten(problem.weights), np.empty(sum(w.size for w in problem.weights))
     kept, loss, times = [theta.copy()], [field.losses(theta[None])[0]], [0.0]
     status = Status.FINISHED

@@ -29,8 +29,8 @@ def loss_curves(
 ) -> Figure:
     """Loss of each run (solid, coloured) and of each prediction (dashed, black) against time.
 
-    `labels` name the runs, `ax` is drawn on if it is given. `rescale` gives the factor by which a trajectory's times are
-    multiplied before they are shown, as (alpha + 1)/2 for Theorem 5 of Zhang et al.:
+    `labels` name the runs (else "simulation", where there are predictions), `ax` is drawn on if it is given. `rescale` gives the
+    factor by which a trajectory's times are multiplied before they are shown, as (alpha + 1)/2 for Theorem 5 of Zhang et al.:
     `rescale=lambda run: (run.problem.network.alpha + 1) / 2`.
 
     >>> import rectilinear as rl
@@ -46,9 +46,10 @@ def loss_curves(
     if labels is not None and len(labels) != len(shown):
         raise InputError(f"labels must name each of the {len(shown)} runs, found {len(labels)}.")
 
+    names = ["simulation", *["_"] * len(shown)] if labels is None else labels
     figure, (panel,) = style.panels(5.0, 3.2, ax=ax)
     for k, run in enumerate(shown):
-        panel.plot(*_curve(run, log_time, rescale), color=style.colour(k), label=None if labels is None else labels[k])
+        panel.plot(*_curve(run, log_time, rescale), color=style.colour(k), label=names[k])
     for k, prediction in enumerate(overlays):
         panel.plot(*_curve(prediction, log_time, rescale), **style.PREDICTION, label="_" if k else "prediction")
     panel.set_xlabel(style.TIME if rescale is None else f"rescaled {style.TIME}")

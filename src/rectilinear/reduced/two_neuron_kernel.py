@@ -42,25 +42,27 @@ def square_velocity(_: float, state: Array, mean: SquareLoss, near_samples: Sort
     """
     (beta, covariance, c, decay), (x, closeness, weight, direction) = mean, near_samples
     inputs = len(beta)
-    a, b = np.empty(inputs), np.empty(inputs)
-    for k, product in ((0, a), (1, b)):
+    products, fields = np.empty((2, inputs)), np.empty((2, inputs))
+    for k in range(2):
         offset = k * (inputs + 2)
         size = np.exp(min(2.0 * state[offset + inputs + 1], MAX_EXPONENT)) * state[offset + inputs]
         for j in range(inputs):
-            product[j] = size * state[offset + j]
+            products[k, j] = size * state[offset + j]
+            fields[k, j] = c * beta[j]
     square = (1.0 - c) ** 2  # d = 1 - c
-    fields = np.empty((2, inputs))
-    for j in range(inputs):
-        fields[0, j] = c * beta[j]
-        fields[1, j] = c * beta[j]
     for i in range(inputs):  # Sigma is symmetric: its rows are added, which takes several numbers at once
-        common, even = c * c * (a[i] + b[i]), square * (a[i] - b[i])
+        common, even = c * c * (products[0, i] + products[1, i]), square * (products[0, i] - products[1, i])
         for j in range(inputs):
             fields[0, j] -= covariance[i, j] * (common + even)
             fields[1, j] -= covariance[i, j] * (common - even)
-    near = count_within(closeness, max(sine(a, direction), sine(b, direction)))
-    for i in range(near):
-        xa, xb = dot(x[i], a), dot(x[i], b)
+    bound = 0.0
+    for k in range(2):
+        bound = max(bound, sine(products, k, direction))
+    for i in range(count_within(closeness, bound)):
+        xa, xb = 0.0, 0.0  # in a loop, as products and views of arrays take seconds to compile
+        for j in range(inputs):
+            xa += x[i, j] * products[0, j]
+            xb += x[i, j] * products[1, j]
         if xa * xb < 0.0:
             for j in range(inputs):
                 fields[0, j] -= 2.0 * square * weight * xb * x[i, j]
@@ -83,35 +85,32 @@ def square_velocity(_: float, state: Array, mean: SquareLoss, near_samples: Sort
 def wedge_means(a: Array, b: Array, samples: SortedSamples) -> Array:
     """<1_S (A.x)(B.x)> <= 0 for each row A of `a` and B of `b` (t, d), S the samples where the two differ in sign, (t,)."""
     x, closeness, weight, direction = samples
-    means = np.zeros(len(a))
+    means = np.empty(len(a))
     for k in range(len(a)):
-        near = count_within(closeness, max(sine(a[k], direction), sine(b[k], direction)))
-        for i in range(near):
-            means[k] += weight * min(dot(x[i], a[k]) * dot(x[i], b[k]), 0.0)
+        means[k] = 0.0
+        for i in range(count_within(closeness, max(sine(a, k, direction), sine(b, k, direction)))):
+            xa, xb = 0.0, 0.0
+            for j in range(x.shape[1]):
+                xa += x[i, j] * a[k, j]
+                xb += x[i, j] * b[k, j]
+            means[k] += weight * min(xa * xb, 0.0)
     return means
 
 
 @part
-def sine(vector: Array, direction: Array) -> float:
-    """The sine of the angle between a vector and a unit direction; 1 beyond a right angle, 0 for the zero vector."""
-    along, square = dot(vector, direction), dot(vector, vector)
+def sine(rows: Array, k: int, direction: Array) -> float:
+    """The sine of the angle between a row and a unit direction; 1 beyond a right angle, 0 for the zero vector."""
+    along, square, across = 0.0, 0.0, 0.0
+    for j in range(len(direction)):
+        along += rows[k, j] * direction[j]
+        square += rows[k, j] * rows[k, j]
     if along < 0.0:
         return 1.0
     if square == 0.0:
         return 0.0
-    across = 0.0
-    for j in range(len(vector)):
-        across += (vector[j] - along * direction[j]) ** 2
+    for j in range(len(direction)):
+        across += (rows[k, j] - along * direction[j]) ** 2
     return float(np.sqrt(across / square) * (1.0 + 1e-9))  # rounding must not hide a sample between the planes
-
-
-@part
-def dot(one: Array, other: Array) -> float:
-    """A loop, as products of arrays take seconds to compile."""
-    total = 0.0
-    for j in range(len(one)):
-        total += one[j] * other[j]
-    return total
 
 
 @part

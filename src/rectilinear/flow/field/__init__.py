@@ -7,6 +7,7 @@ from typing import Protocol
 from ...arrays import Array
 from ...problem import Problem
 from .deep import DeepField
+from .few_products import FewProducts
 from .two_layer import TwoLayerField
 
 
@@ -31,3 +32,8 @@ class Field(Motion, Protocol):
 def make_field(problem: Problem) -> Field:
     """The fused kernel for two layers, BLAS for more."""
     return TwoLayerField(problem) if problem.network.layers == 2 else DeepField(problem)
+
+
+def field_of_descent(problem: Problem) -> Field:
+    """The same for gradient descent: small problems take less time than compiling would."""
+    return FewProducts(problem) if FewProducts.suits(problem) else make_field(problem)

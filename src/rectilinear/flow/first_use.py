@@ -1,0 +1,137 @@
+"""The first run after an install: its kernels are compiled by two processes, where there are two cores.
+
+Compiled code is kept on disk, so one process compiles a share and the other finds it there. Shares are of about the same weight, and
+hold what runs of that method call; whatever is in none is compiled where it is called.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .compiled import IS_ON
+from .signatures import kernel_named, signature_of
+from .threads import SETTING, workers
+
+
+class Shares(NamedTuple):
+    """What this process compiles, and what the other one does."""
+
+    here: tuple[str, ...]
+    there: tuple[str, ...]
+
+
+SHARES = {
+    "kinks": Shares(
+        (
+            "steppers.radau.collocation_step",
+            "field.two_layer_kernels.loss_of_rows",
+            "kinks.neuron_groups.carry",
+        ),
+        (
+            "engines.light_neuron_kernels.follow_free",
+            "engines.light_neuron_kernels.collocate_neuron",
+            "engines.light_neuron_kernels.first_kink",
+            "engines.light_neuron_kernels.pulls_at",
+            "collocation.first_root",
+            "kinks.contact.multiplier",
+            "kinks.crossings.look_at_lines",
+            "kinks.crossings.crossings",
+            "kinks.neuron_groups.paths_of",
+            "kinks.neuron_groups.lengths_of",
+            "kinks.neuron_groups.restore",
+            "field.frozen.rounding",
+            "kinks.contact._one_line",
+            "collocation.stages_at",
+            "collocation.integrals_to",
+            "kinks.holds._first_fall",
+            "kinks.origin._mean_of_descents",
+        ),
+    ),
+    "follow": Shares(
+        (
+            "engines.neuron_path.follow_neurons",
+            "kinks.single_neuron.free_drives",
+            "kinks.crossings.look_at_lines",
+        ),
+        (
+            "kinks.settling.settle",
+            "field.two_layer_kernels.loss_of_rows",
+        ),
+    ),
+}
+OTHER_PROCESS = "import sys; sys.path.insert(0, sys.argv[1]); from {module} import compile_all; compile_all(sys.argv[2:])"
+
+
+@cache
+def prepare(method: str) -> None:
+    """Have the kernels of a method compiled, if they are not there yet and there are two cores for it."""
+    if IS_ON and method in SHARES and workers() > 1:
+        in_two_processes(*SHARES[method])
+
+
+def in_two_processes(here: Sequence[str], there: Sequence[str]) -> None:
+    """Compile some kernels here and meanwhile others elsewhere, unless the first of these are found on disk."""
+    with _Helper(there) as helper:
+        compile_all(here)
+        helper.wait()
+
+
+def compile_all(places: Sequence[str]) -> None:
+    """Compile kernels, or find them on disk."""
+    for place in places:
+        kernel_named(place).compile(signature_of(place))
+
+
+class _Helper:
+    """The other process: begun with the first kernel that must be compiled within, ended if that is given up.
+
+    Where it cannot be begun, or fails, a run compiles what it misses by itself.
+    """
+
+    def __init__(self, places: Sequence[str]) -> None:
+        from numba.core import event
+
+        self._places = places
+        self.process: subprocess.Popen[bytes] | None = None
+        listener = type("Listener", (event.Listener,), {"on_start": self._begin, "on_end": lambda *_: None})()
+        self._listening: Any = event.install_listener("numba:compile", listener)
+
+    def _begin(self, _: object) -> None:
+        if self.process is not None or not sys.executable:
+            return
+        command = [
+            sys.executable,
+            "-c",
+            OTHER_PROCESS.format(module=__name__),
+            str(Path(__file__).parents[2]),
+            *self._places,
+        ]
+        with suppress(OSError):
+            self.process = subprocess.Popen(
+                command,
+                env={**os.environ, SETTING: "1"},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+
+    def wait(self) -> None:
+        if self.process is not None:
+            self.process.wait()
+
+    def __enter__(self) -> _Helper:
+        self._listening.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listening.__exit__(None, None, None)
+        if self.process is not None and self.process.poll() is None:
+            self.process.terminate()
+            self.process.wait()
