@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from rectilinear.flow import first_use, signatures
+from rectilinear.progress import compilation
 
 SMALL = ("collocation.integrals_to", "collocation.stages_at")  # compiled within a second
 
@@ -87,7 +88,7 @@ def test_an_interrupt_ends_the_other_process(monkeypatch):
     assert helper.process.poll() is not None
 
 
-@pytest.mark.parametrize("executable", ["", None, "/nowhere/python"])
+@pytest.mark.parametrize("executable", ["", None, "/nowhere/python", "/bin/sh"])
 def test_where_no_process_can_be_begun_all_goes_on_here(monkeypatch, executable):
     monkeypatch.setattr(sys, "executable", executable)
     with first_use._Helper(SMALL) as helper:
@@ -98,10 +99,12 @@ def test_where_no_process_can_be_begun_all_goes_on_here(monkeypatch, executable)
 
 def test_a_process_that_fails_is_no_error(monkeypatch):
     monkeypatch.setattr(first_use, "OTHER_PROCESS", "raise SystemExit(1)")
+    before = compilation().seconds
     with first_use._Helper(SMALL) as helper:
         helper._begin(None)
         helper.wait()
     assert helper.process.returncode == 1
+    assert compilation().seconds > before  # waiting for it counts as compiling, against no budget
 
 
 @pytest.mark.parametrize("method", ["kinks", "follow"])

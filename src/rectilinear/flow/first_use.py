@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..progress import compilation
 from .compiled import IS_ON
 from .signatures import kernel_named, signature_of
 from .threads import SETTING, workers
@@ -104,15 +106,10 @@ class _Helper:
         self._listening: Any = event.install_listener("numba:compile", listener)
 
     def _begin(self, _: object) -> None:
-        if self.process is not None or not sys.executable:
+        program, script = sys.executable or "", OTHER_PROCESS.format(module=__name__)
+        if self.process is not None or "python" not in Path(program).name:  # but a program that holds Python within
             return
-        command = [
-            sys.executable,
-            "-c",
-            OTHER_PROCESS.format(module=__name__),
-            str(Path(__file__).parents[2]),
-            *self._places,
-        ]
+        command = [program, "-c", script, str(Path(__file__).parents[2]), *self._places]
         with suppress(OSError):
             self.process = subprocess.Popen(
                 command,
@@ -123,8 +120,11 @@ class _Helper:
             )
 
     def wait(self) -> None:
+        """Until the other process is done; that is compiling too, which no budget of seconds counts."""
         if self.process is not None:
+            since = time.perf_counter()
             self.process.wait()
+            compilation().seconds += time.perf_counter() - since
 
     def __enter__(self) -> _Helper:
         self._listening.__enter__()
