@@ -30,7 +30,7 @@ class FewProducts:
     def __init__(self, problem: Problem) -> None:
         self.problem, self.shapes = problem, problem.network.shapes
         self.size = sum(out * into for out, into in self.shapes)
-        self._rows = problem.network.seen(problem.x)
+        self._rows = problem.x
         self._columns = np.ascontiguousarray(self._rows.T)
 
     @classmethod
