@@ -100,6 +100,13 @@ def weight_error(attempt: Attempt, truth: Attempt) -> float | None:
     return float(np.linalg.norm(attempt.states[-1] - truth.states[-1]) / np.linalg.norm(truth.states[-1]))
 
 
+def saved_weight_error(attempt: Attempt, truth: Attempt) -> float | None:
+    """The largest |theta - truth| / |truth| over all saved times; None for a run that did not get to the last."""
+    if not attempt.finished:
+        return None
+    return float(np.max(np.linalg.norm(attempt.states - truth.states, axis=1) / np.linalg.norm(truth.states, axis=1)))
+
+
 def loss_error(problem: rl.Problem, attempt: Attempt, truth: Attempt) -> float | None:
     """Largest |L - truth| over the saved times, in units of the first loss; None for a run that did not get to the end."""
     if not attempt.finished:

@@ -338,6 +338,14 @@ def test_errors_of_carriers_are_those_of_neurons():
     per_carrier = np.mean((error / frozen.sizes(frozen.start, frozen.start, room=0)) ** 2)
     per_neuron = np.mean((frozen.neurons(error) / np.linalg.norm(neurons, axis=1, keepdims=True)) ** 2)
     assert per_carrier == pytest.approx(per_neuron, rel=1e-10)
+    velocity = np.empty_like(frozen.start)
+    for swapped in (index, 1 - index):  # other slopes, and the same neurons together
+        assert frozen.follow(swapped, slopes[::-1])
+        fresh = CommonPatterns(problem, neurons, swapped, slopes[::-1], kinks.normals, kinks.line, kinks.lengths)
+        expected = np.empty_like(velocity)
+        assert frozen.velocity(frozen.start, velocity) == pytest.approx(fresh.velocity(fresh.start, expected), rel=1e-12)
+        np.testing.assert_allclose(frozen.neurons(velocity), fresh.neurons(expected), rtol=1e-10, atol=1e-20)
+    assert not frozen.follow(np.arange(30) // 15, slopes)
     assert not frozen.outgrown(1.9 * neurons)
     assert frozen.outgrown(neurons * np.where(np.arange(30) == 7, 2.1, 1.0)[:, None])
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...arrays import Array
+from ...arrays import Array, Indices
 from ...events import Events
 from ...problem import Problem
 from ..field import Motion
@@ -150,14 +150,17 @@ class SmoothEngine:
     def _freeze(self, theta: Array) -> bool:
         """Move in a field that is smooth across kinks, to stop at them, if neurons theta (h, inputs + 1) share a few patterns."""
         assert self.slides is not None
-        self._frozen = None
-        free = not self.slides.bases and self._standing <= MOST_STANDING  # else kinks are not just crossed
-        common = self.slides.common_patterns(MOST_PATTERNS) if free else None
+        self._frozen, common, kinks = None, self._common_patterns(), self.slides.kinks
         if common is not None:
-            (pattern, signs), kinks = common, self.slides.kinks
-            slopes = kinks.slopes(signs)
-            self._frozen = CommonPatterns(self.problem, theta, pattern, slopes, kinks.normals, kinks.line, kinks.lengths)
+            self._frozen = CommonPatterns(self.problem, theta, *common, kinks.normals, kinks.line, kinks.lengths)
         return self._frozen is not None
+
+    def _common_patterns(self) -> tuple[Indices, Array] | None:
+        """Which of a few patterns each neuron has, and their slopes at the samples, where kinks are just crossed."""
+        assert self.slides is not None
+        free = not self.slides.bases and self._standing <= MOST_STANDING
+        common = self.slides.common_patterns(MOST_PATTERNS) if free else None
+        return None if common is None else (common[0], self.slides.kinks.slopes(common[1]))
 
     def _next_crossing(self) -> float:
         """A step that ends a little beyond the next kink, where it will be cut: longer ones are wasted."""
@@ -270,8 +273,11 @@ class SmoothEngine:
         """After a step in frozen patterns: other patterns or carriers, if neurons have crossed kinks or outgrown them."""
         assert self._frozen is not None
         assert self.slides is not None
-        theta = self._neurons(self.t)
-        if self.slides.flipped or self._frozen.outgrown(theta):
+        outgrown = self._frozen.outgrown(self._neurons(self.t))
+        common = self._common_patterns() if self.slides.flipped and not outgrown else None
+        if common is not None and self._frozen.follow(*common):
+            self.stepper.restart(self.t, self.stepper.y)
+        elif self.slides.flipped or outgrown:
             y = self._flat(self.stepper.y)
             self._restore_balance(y[None], np.array([self.t]))
             self._freeze(neurons_of(unflatten(y[:-1], self.shapes)))

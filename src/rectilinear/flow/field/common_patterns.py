@@ -129,8 +129,16 @@ class CommonPatterns:
         self.start = carriers.ravel()
         self._lengths = self._of_patterns(self.start)
         l2 = (problem.l2 * self.trains[0], problem.l2 * self.trains[1])
-        reach, turned = slopes * lengths, np.ascontiguousarray(normals.T)
+        reach, turned, self._reaches = slopes * lengths, np.ascontiguousarray(normals.T), lengths
         self._patterns = Patterns(self._first, masses, reach, turned, line, problem.y, problem.loss.code, l2)
+
+    def follow(self, pattern: Indices, slopes: Array) -> bool:
+        """Go on with other patterns and the same carriers, if neurons that shared a pattern still do and no others."""
+        now = pattern[[own[0] for own in self._members]]
+        same = len(slopes) == len(now) and bool(np.array_equal(now[self.pattern], pattern))
+        if same:
+            self._patterns = self._patterns._replace(reach=slopes[now] * self._reaches)
+        return same
 
     def velocity(self, carriers: Array, out: Array) -> tuple[float, float]:
         """Write the velocity to `out`, and return the loss, regularisation included, and |grad L|^2."""
