@@ -11,8 +11,8 @@ import numpy as np
 
 from ...arrays import Array
 from .chebyshev import StabilisedStepper
-from .dormand_prince import combined, mean_square
 from .step_size import StepControl, up_to
+from .vector_sums import combined, mean_square
 
 THIRD_ORDER_STAGES = 3
 TO_HALF, TO_THREE_QUARTERS = np.array([0.5]), np.array([0.0, 0.75])
