@@ -46,3 +46,31 @@ def test_balance_is_restored_by_the_least_change() -> None:
     assert np.linalg.norm(restored[0, :-1]) == pytest.approx(abs(restored[0, -1]), rel=1e-8)
     assert restored[1].tolist() == [0.0, 1.0, 2.0]
     assert not balance.restored(np.array([0]), theta[:1] * 1e-140, t=1.0).any()
+
+
+def test_balance_is_restored_however_large_the_error_has_become() -> None:
+    """|w|^2 - a^2 and |w| + |a| are right afterwards, also where the error of their difference is as large as the neuron."""
+    net = Network(inputs=1, widths=(1,))
+    problem = Problem(Dataset([[1.0]], [1.0]), net, ([[-1e-9]], [[2e-9]]))
+    w, a = Balance(problem).restored(np.array([0]), np.array([[-6.6e-7, 5.7e-7]]), t=1.0)[0]
+    assert a - w == pytest.approx(1.23e-6, rel=1e-12)
+    assert (w - a) * (w + a) == pytest.approx(-3e-18, rel=1e-6)
+
+
+@pytest.mark.parametrize("rtol", [1e-9, 1e-11])
+def test_neurons_that_come_back_from_far_keep_the_sign_of_a(rtol: float) -> None:
+    """Neurons grow from 1e-9 to 0.4 and shrink again: those with |w| < |a| at the start end at w = 0 and keep the sign of a."""
+    net = Network(inputs=1, widths=(42,), alpha=0.9)
+    w, a = net.init(scale=1e-8, seed=189778345)
+    labels = [
+        -67201.67061411562,
+        -24638.17216812673,
+        -418745.0143852492,
+        -1082317.679665361,
+        -195583.4226431324,
+        310086.12516812154,
+    ]
+    problem = Problem(Dataset([[2.0], [-2.0], [1.0], [1.0], [1.0], [1.0]], labels), net, (w, a))
+    run = simulate(problem, times=[0.0093], rtol=rtol)
+    never = np.abs(w[:, 0]) <= np.abs(a[0])
+    assert np.array_equal(np.sign(run.final[1][0, never]), np.sign(a[0, never]))

@@ -27,7 +27,9 @@ from rectilinear.flow.engines.early_phase_kernels import (
     sign_change,
 )
 from rectilinear.flow.engines.light_neuron_kernels import DONE, FreeNeurons, KnownPulls, collocate_neuron, follow_free
+from rectilinear.flow.engines.light_neurons import KnownStep
 from rectilinear.flow.kinks.crossings import all_crossings, crossings
+from rectilinear.flow.kinks.decisions import Decisions
 from rectilinear.flow.kinks.geometry import Kinks
 from rectilinear.flow.kinks.holds import Holds
 from rectilinear.flow.kinks.neuron_groups import Groups
@@ -273,6 +275,25 @@ def test_light_neurons_cross_kinks_as_small_steps_do():
     for _, u, _, below, above, held in events:
         assert 0.0 < u < 1.0
         assert below * above > 0.0 if np.isnan(held) else below > 0.0 > above
+
+
+def test_a_hold_that_begins_within_a_step_may_end_within_it():
+    """One sample makes the kink and pulls down, the other pushes up until its pull changes sign: held in between, and only there."""
+    net = rl.Network(inputs=2, widths=(1,))
+    problem = rl.Problem(rl.Dataset([[1.0, 0.0], [1.0, 1.0]], [1.0, 1.0]), net, ([[-0.1, 1.0]], [[1.0]]))
+    decisions = Decisions(Kinks(problem))
+    h, ends = 0.5, 0.625
+    pulls = np.stack([np.full(6, -2.0), 1.0 - ALL_NODES / ends], axis=1)
+    theta = np.array([[-0.1, 1.0, 1.0]])
+    signs = patterns_of(decisions.kinks, theta)
+    step = KnownStep(problem, decisions, np.ones(2), pulls, 0.0, h, 1.0)
+    after, signs = step.follow(np.array([0]), theta, signs, np.array([1e-13]))
+    line = int(decisions.kinks.line[0])
+    events = [(event[2], event[3]) for event in decisions.log]
+    assert events == [(line, rl.Kind.HOLD), (line, rl.Kind.RELEASE)]
+    assert decisions.log[1][0] == pytest.approx(ends * h, rel=1e-12)
+    assert signs[0, line] != 0
+    assert after[0, 0] == pytest.approx(-h * (1.0 - ends) ** 2 / (2.0 * ends) * after[0, -1], rel=0.05)  # a changes by 3 %
 
 
 def test_constant_drives_move_neurons_by_the_exponential_of_the_arrow():

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...arrays import Array, Indices, Signs
 from ..collocation import MATRIX, NODES, STAGES, basis, first_root
-from ..compiled import in_line, kernel
+from ..compiled import kernel, part
 from ..kinks.contact import ON_A_BOUND, multiplier
 from ..kinks.crossings import touches_another
 from ..kinks.geometry import KinkArrays
@@ -126,7 +126,7 @@ def first_kink(path: Array, signs: Signs, normals: Array, band: float) -> tuple[
     return best, where
 
 
-@in_line
+@part
 def see(kinks: KinkArrays, signs: Signs, held: int, seen: Array) -> None:
     """Write the samples (samples, inputs) as a neuron of this pattern sees them, off the normal of the line that holds it, if any."""
     samples, d = seen.shape
@@ -141,7 +141,7 @@ def see(kinks: KinkArrays, signs: Signs, held: int, seen: Array) -> None:
                 seen[i, j] -= along * kinks.normals[held, j]
 
 
-@in_line
+@part
 def both_sides(kinks: KinkArrays, seen: Array, pull: Array, line: int, side: int, sign_a: float) -> tuple[float, float]:
     """The velocities n.dw/dt, per size of a, of a neuron that reaches a line from this side: below it and above it."""
     speed, jump = 0.0, 0.0
@@ -156,12 +156,30 @@ def both_sides(kinks: KinkArrays, seen: Array, pull: Array, line: int, side: int
     return (here, there) if side < 0 else (there, here)
 
 
+@part
+def stays_held(
+    kinks: KinkArrays, signs: Signs, held: int, step: KnownPulls, within: tuple[float, float], sign_a: float
+) -> bool:
+    """Whether both sides of the line that holds a neuron push onto it at all nodes of a part of the step."""
+    (samples, d), keeps = kinks.x.shape, True
+    below, pull = np.empty((samples, d)), np.empty(samples)
+    signs[held] = -1
+    see(kinks, signs, -1, below)
+    signs[held] = 0
+    for k in range(STAGES):
+        pulls_at(step.pulls, within[0] + NODES[k] * (within[1] - within[0]), pull)
+        under, over = both_sides(kinks, below, pull, held, -1, sign_a)
+        keeps = keeps and under > 0.0 > over
+    return keeps
+
+
 @kernel
 def follow_free(free: FreeNeurons, kinks: KinkArrays, step: KnownPulls, end: float, events: Array) -> int:
     """Follow free neurons up to `end` (1 is the whole step), in place.
 
     A neuron that meets a kink crosses it or, if pushed in from both sides, is held on it (its pattern becomes 0 there). One that
-    meets another kink while held, or a kink at once, is left there with status NEEDS_DECISION at time `reached`. `events` (rows, 6)
+    meets another kink while held, whose hold does not last, or that meets a kink at once, is left there with status NEEDS_DECISION at
+    time `reached`. `events` (rows, 6)
     gets (neuron, u, line, velocity below, velocity above, share held: nan for a crossing); returns how many there were, or -1 if
     there was no room for them.
     """
@@ -169,14 +187,14 @@ def follow_free(free: FreeNeurons, kinks: KinkArrays, step: KnownPulls, end: flo
     seen, path, pull = np.empty((samples, d)), np.empty((STAGES + 1, d + 1)), np.empty(samples)
     count = 0
     for n in range(thetas.shape[0]):
-        signs, u, held = free.signs[n], 0.0, -1
+        signs, u, held, lean = free.signs[n], 0.0, -1, 1.0
         free.status[n] = NEEDS_DECISION
         for _ in range(MOST_LIGHT_EVENTS):
             see(kinks, signs, held, seen)
             collocate_neuron(thetas[n], seen, step, u, end, path)
             when, where = first_kink(path, signs, normals, free.bands[n])
-            if held >= 0 and path[-1, d] * thetas[n, d] < 0.0:
-                break  # what holds it would no longer attract
+            if held >= 0 and (path[-1, d] * thetas[n, d] < 0.0 or not stays_held(kinks, signs, held, step, (u, end), lean)):
+                break  # what holds it would no longer attract, or not keep it
             at = end if where < 0 else u + when * (end - u)
             if u < at < end:
                 collocate_neuron(thetas[n], seen, step, u, at, path)
@@ -191,7 +209,8 @@ def follow_free(free: FreeNeurons, kinks: KinkArrays, step: KnownPulls, end: flo
             if held >= 0 or when == 0.0 or touches_another(thetas[n], size, normals, where):
                 break
             pulls_at(step.pulls, u, pull)
-            below, above = both_sides(kinks, seen, pull, where, signs[where], 1.0 if thetas[n, d] >= 0.0 else -1.0)
+            lean = 1.0 if thetas[n, d] >= 0.0 else -1.0
+            below, above = both_sides(kinks, seen, pull, where, signs[where], lean)
             if count == events.shape[0]:
                 return -1
             share = multiplier(below, above)

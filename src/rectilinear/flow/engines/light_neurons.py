@@ -10,10 +10,12 @@ import numpy as np
 from ...arrays import Array, Indices, Signs
 from ...events import Kind
 from ...problem import Problem
-from ..collocation import STAGES, first_root
+from ..collocation import ALL_NODES, STAGES, basis_at, first_root
 from ..deadline import chunks, look_at_clock
 from ..kinks.decisions import Decisions
+from ..kinks.holds import first_fall, functions_of
 from ..threads import in_shares
+from ..tolerances import HOLD_BAND
 from .light_neuron_kernels import (
     MOST_LIGHT_EVENTS,
     NEEDS_DECISION,
@@ -92,20 +94,36 @@ class KnownStep:
             collocate_neuron(theta, kinks.seen(signs), step, u, self.end, path)
             when, line = first_kink(path, signs, kinks.normals, band)
             turn = first_root(np.sign(theta[-1]) * path[:, -1], 0.0, when) if (signs == 0).any() else 2.0
-            if line < 0 and turn > 1.0:
+            leaves, freed, side = self._first_release(signs, float(np.sign(theta[-1])), u)
+            first = min(when, turn, leaves)
+            if first > 1.0:
                 return path[-1].copy(), signs
-            at = u + min(when, turn) * (self.end - u)
+            at = u + first * (self.end - u)
             if at > u:
                 collocate_neuron(theta, kinks.seen(signs), step, u, at, path)
                 theta, u = path[-1].copy(), at
-            elif turn >= when:  # beyond its kink by rounding, which would not go away where nothing moves
+            elif when <= first:  # beyond its kink by rounding, which would not go away where nothing moves
                 theta = np.append(theta[:-1] - (kinks.normals[line] @ theta[:-1]) * kinks.normals[line], theta[-1])
             pulls_at(self.pulls, u, pull)
-            if turn < when:
-                signs, theta = self.decisions.turn(h, theta, signs, pull, self.t + u * self.h)
+            now = self.t + u * self.h
+            if when > first and leaves <= turn:
+                signs = self.decisions.release(h, theta, signs, freed, side, pull, now)
+            elif when > first:
+                signs, theta = self.decisions.turn(h, theta, signs, pull, now)
             else:
-                after, theta = self.decisions.settle(h, theta, signs, np.array([line]), pull, self.t + u * self.h)
+                after, theta = self.decisions.settle(h, theta, signs, np.array([line]), pull, now)
                 if u == decided and (after == signs).all():
                     return None
                 signs, decided = after, u
         return None
+
+    def _first_release(self, signs: Signs, sign_a: float, u: float) -> tuple[float, int, int]:
+        """When between u and the end (0 to 1) a hold of this pattern first ends, on which line and to which side; 2.0 if none does."""
+        held = np.flatnonzero(signs == 0)
+        if not held.size or held.size == len(signs):  # a neuron held at w = 0 is woken elsewhere
+            return 2.0, -1, 0
+        pulls = np.array([basis_at(u + node * (self.end - u)) for node in ALL_NODES]) @ self.pulls
+        band = HOLD_BAND * float(np.abs(self.pulls).max() * np.abs(self.decisions.kinks.lengths).max())
+        rows = np.concatenate(functions_of(self.decisions.kinks, signs, sign_a))
+        first, found = first_fall(pulls, rows, band, band)
+        return first, int(held[found % held.size]) if found >= 0 else -1, -1 if found < held.size else 1

@@ -27,14 +27,18 @@ class Balance:
         self.decay = 2.0 * problem.l2
 
     def restored(self, neurons: Indices, theta: Array, t: float) -> Array:
-        """These neurons (chosen, inputs + 1) at time t, moved by the least that gives them back what they conserve."""
+        """These neurons (chosen, inputs + 1) at time t, given back what they conserve: |w| + |a|, which errors hardly change, is kept.
+
+        It decides |w| and |a|, as (|w| + |a|)(|w| - |a|) is known, whatever errors near w = a = 0 have made of their difference.
+        """
         if not self.holds:
             return theta
-        squares = theta**2
-        size = squares.sum(axis=1)
-        apart = np.exp(-self.decay * t) * self.start[neurons] - (size - 2.0 * squares[:, -1])
-        shift = 0.5 * apart / np.where(size > 0.0, size, 1.0)
+        apart = np.exp(-self.decay * t) * self.start[neurons]
+        incoming, outgoing = np.linalg.norm(theta[:, :-1], axis=1), np.abs(theta[:, -1])
+        size = np.maximum(incoming + outgoing, np.sqrt(np.abs(apart)))
+        kept = size > VANISHED
+        size = np.where(kept, size, 1.0)
         signs = np.where(self.signs_a[neurons] != 0.0, self.signs_a[neurons], np.sign(theta[:, -1]))
-        w, a = theta[:, :-1] * (1.0 + shift)[:, None], signs * np.abs(theta[:, -1]) * (1.0 - shift)
-        kept = np.concatenate([w, a[:, None]], axis=1)
-        return np.asarray(np.where(np.sqrt(size)[:, None] > VANISHED, kept, 0.0))
+        w = theta[:, :-1] * (0.5 * (size + apart / size) / np.where(incoming > 0.0, incoming, 1.0))[:, None]
+        whole = np.concatenate([w, (0.5 * signs * (size - apart / size))[:, None]], axis=1)
+        return np.asarray(np.where(kept[:, None], whole, 0.0))

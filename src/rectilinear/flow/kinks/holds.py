@@ -4,37 +4,47 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...arrays import Array
+from ...arrays import Array, Signs
 from ..collocation import first_root
 from ..compiled import kernel
+from .geometry import Kinks
 from .neuron_groups import Groups
+
+
+def functions_of(kinks: Kinks, pattern: Signs, sign_a: float) -> tuple[Array, Array]:
+    """Two functions of the pulls for each held line of a pattern, (held, samples) each.
+
+    They are the multiplier times the jump, which falls through zero where neurons leave downwards, and what is left of the jump, where
+    they leave upwards.
+    """
+    share, jump = kinks.hold_rows(pattern)
+    return -sign_a * share, -sign_a * (jump - share)
 
 
 class Holds:
     """All holds of all groups: hold k is that of group `group[k]` on line `line[k]`.
 
-    Two functions of the pulls belong to each, rows of `rows` (2 x holds, samples): the multiplier times the jump, which falls through
-    zero where the group leaves downwards, and what is left of the jump, where it leaves upwards.
+    Two functions of the pulls belong to each, rows of `rows` (2 x holds, samples): first those that fall through zero where groups leave
+    downwards, then those of leaving upwards.
     """
 
     def __init__(self, groups: Groups) -> None:
         samples = len(groups.kinks.line)
-        shares, jumps = [np.empty((0, samples))], [np.empty((0, samples))]
+        shares, rests = [np.empty((0, samples))], [np.empty((0, samples))]
         owner: list[int] = []
         lines: list[int] = []
         # a held neuron must also keep the sign of a
         self.signs_a = np.zeros(len(groups.theta), dtype=np.int8)
         for k, group in enumerate(groups.groups):
             if group.held.size:
-                share, jump = groups.kinks.hold_rows(group.pattern)
-                shares.append(-group.sign_a * share)
-                jumps.append(-group.sign_a * jump)
+                share, rest = functions_of(groups.kinks, group.pattern, group.sign_a)
+                shares.append(share)
+                rests.append(rest)
                 owner += [k] * group.held.size
                 lines += group.held.tolist()
                 self.signs_a[group.members] = int(group.sign_a)
         self.group, self.line = np.array(owner, dtype=np.intp), np.array(lines, dtype=np.intp)
-        share, jump = np.concatenate(shares), np.concatenate(jumps)
-        self.rows = np.concatenate([share, jump - share])
+        self.rows = np.concatenate(shares + rests)
 
     def __len__(self) -> int:
         return len(self.group)
@@ -51,7 +61,7 @@ class Holds:
         """
         if not len(self):
             return None
-        first, found = _first_fall(pulls, self.rows, band, max(band, slowest))
+        first, found = first_fall(pulls, self.rows, band, max(band, slowest))
         if found < 0:
             return None
         hold = found % len(self)
@@ -59,7 +69,7 @@ class Holds:
 
 
 @kernel
-def _first_fall(pulls: Array, rows: Array, band: float, least: float) -> tuple[float, int]:
+def first_fall(pulls: Array, rows: Array, band: float, least: float) -> tuple[float, int]:
     """When within a step with pulls (6, samples) the first of the functions `rows` (functions, samples) falls below -band, and which.
 
     Only those count that fall below -least; 2.0 and -1 if none does.
