@@ -8,12 +8,14 @@ from scipy.linalg import expm
 import rectilinear as rl
 from rectilinear.flow.collocation import (
     ALL_NODES,
+    DIP,
     NODES,
     basis_at,
     earliest,
     fall,
     first_root,
     integrals_to,
+    may_fall,
     stages_at,
     value_at,
 )
@@ -259,6 +261,24 @@ def followed(kinks, theta, pulls, h):
     free = FreeNeurons(thetas, signs, 1e-13 * sizes, reached, status)
     count = follow_free(free, kinks.arrays, KnownPulls(pulls, h, np.ones(2), 0.0), 1.0, events)
     return thetas, signs, status, events[:count]
+
+
+@pytest.mark.parametrize("j", range(1, 6))
+def test_a_path_that_dips_below_zero_between_two_nodes_is_seen(j):
+    """A parabola is negative only around the middle of two nodes; nowhere at the nodes, and not at all if it is lifted."""
+    middle, half = 0.5 * (ALL_NODES[j - 1] + ALL_NODES[j]), 0.5 * (ALL_NODES[j] - ALL_NODES[j - 1])
+    depth = (0.6 * half) ** 2
+    values = (ALL_NODES - middle) ** 2 - depth
+    assert values.min() > 0.0
+    assert first_root(values, 1e-13, NONE_BEFORE) == pytest.approx(middle - 0.6 * half, abs=1e-12)
+    assert may_fall(values, 1e-13)
+    assert first_root(values + 1.01 * depth, 1e-13, NONE_BEFORE) == NONE_BEFORE
+
+
+def test_a_polynomial_falls_no_farther_below_its_nodes_than_is_said():
+    u = np.linspace(0.0, 1.0, 2001)
+    reach = np.abs(np.array([basis_at(v) for v in u])).sum(axis=1).max()  # of polynomials between -1 and 1 at the nodes
+    assert 0.5 * (reach - 1.0) < DIP
 
 
 def test_light_neurons_cross_kinks_as_small_steps_do():

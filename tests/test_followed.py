@@ -331,3 +331,15 @@ def test_of_very_many_crossings_the_last_of_every_neuron_are_listed_and_all_are_
     longer = rl.resume(again, [25.0])
     assert longer.events.unlisted >= run.events.unlisted
     assert len(rl.plots.kink_events(run).axes) == 1
+
+
+@pytest.mark.parametrize("seed", [70, 101])
+def test_neurons_at_zero_wake_when_any_direction_drives_them(seed):
+    """Neurons slide into w = 0 and wake in the midst of steps, in directions that are no sample's own: as by method="kinks"."""
+    rng = np.random.default_rng(seed)
+    x, y = rng.standard_normal((20, 2)), rng.integers(-2, 3, 20).astype(float)
+    net = rl.Network(inputs=2, widths=(20,), alpha=0.01)
+    problem = rl.Problem(rl.Dataset(x, y), net, net.init(scale=1.0, seed=seed))
+    followed, exact = (rl.simulate(problem, times=[2.0], rtol=1e-9, method=method) for method in ("follow", "kinks"))
+    assert followed.events.count(rl.Kind.ORIGIN) > 0
+    assert np.abs(followed.final[0] - exact.final[0]).max() < 1e-7 * np.abs(exact.final[0]).max()

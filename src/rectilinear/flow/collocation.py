@@ -53,6 +53,11 @@ ALL_NODES = np.append(0.0, NODES)  # the collocation polynomial passes through t
 BARYCENTRIC = 1.0 / np.prod(ALL_NODES[:, None] - ALL_NODES[None, :] + np.eye(STAGES + 1), axis=1)
 # integral from 0 to u of the polynomial through values at the stage nodes: powers of u times this matrix
 ANTIDERIVATIVE = np.linalg.inv(NODES[:, None] ** np.arange(STAGES)) / np.arange(1, STAGES + 1)[:, None]
+# slopes at the nodes of the polynomial through values at them (6, 6)
+SLOPES = BARYCENTRIC[None, :] / BARYCENTRIC[:, None] / (ALL_NODES[:, None] - ALL_NODES[None, :] + np.eye(STAGES + 1))
+SLOPES -= np.diag(SLOPES.sum(axis=1))
+DIP = 0.7  # of the range of its values at the nodes: no polynomial through them falls farther below the lowest
+TERNARY = 50  # looks at a minimum between nodes
 ROOT_HALVINGS = 60  # of an interval within a step: what is left is rounding
 SMALLEST_GAP = 1e-12  # of the step: how soon after leaving a kink a neuron may come back to it
 
@@ -121,13 +126,48 @@ def value_at(values: Array, u: float) -> float:
 
 
 @kernel
+def dip(values: Array, j: int) -> float:
+    """Where between the nodes j - 1 and j the polynomial through `values` (6,) is lowest, if that may be below zero; else the node j."""
+    low, high, left, right = ALL_NODES[j - 1], ALL_NODES[j], 0.0, 0.0
+    for k in range(ALL_NODES.shape[0]):
+        left += SLOPES[j - 1, k] * values[k]
+        right += SLOPES[j, k] * values[k]
+    if not left < 0.0 < right:
+        return high
+    # where both tangents meet they are below what is convex in between
+    if values[j - 1] + left * (values[j] - values[j - 1] - right * (high - low)) / (left - right) > 0.0:
+        return high
+    for _ in range(TERNARY):
+        third = (high - low) / 3.0
+        if value_at(values, low + third) < value_at(values, high - third):
+            high -= third
+        else:
+            low += third
+    return 0.5 * (low + high)
+
+
+@kernel
+def may_fall(values: Array, band: float) -> bool:
+    """Whether the polynomial through `values` (6,) may be below -band somewhere."""
+    lowest, highest = values[0], values[0]
+    for j in range(1, values.shape[0]):
+        lowest, highest = min(lowest, values[j]), max(highest, values[j])
+    return lowest - DIP * (highest - lowest) < -band
+
+
+@kernel
 def first_root(values: Array, band: float, before: float) -> float:
-    """Where the polynomial through `values` (6,) first falls below -band, if before `before`; 2.0 if it does not."""
+    """Where the polynomial through `values` (6,) first falls below -band, if before `before`; 2.0 if it does not.
+
+    It may do so between two nodes and be back at the second.
+    """
     for j in range(1, ALL_NODES.shape[0]):
         if ALL_NODES[j - 1] >= before:
             return 2.0
-        if values[j] < -band:
-            low, high = ALL_NODES[j - 1], ALL_NODES[j]
+        low, high = ALL_NODES[j - 1], ALL_NODES[j]
+        if values[j] >= -band and values[j - 1] > band:
+            high = dip(values, j)
+        if value_at(values, high) < -band:
             if values[j - 1] <= 0.0:
                 # it starts on the kink itself: has it been above in between?
                 gap, above = high - low, False

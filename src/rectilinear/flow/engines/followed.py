@@ -51,7 +51,8 @@ REFUSED = 1.5  # errors over the tolerance
 FIRST_TURN = 0.1  # the same as below for the first step
 STRONGEST_TURN = 3.0  # step times the strongest drive: neurons grow by less than its exponential
 PULL_DEFECT_SHARE = 0.2  # how much of the pulls' defect at the end acts over the step
-NEAR_STEP_ENDS = 1e-2  # shares of a step at its ends within which waking need not be landed on
+SOONEST = 1e-9  # share of a step in which nobody falls asleep and wakes: the step would shrink to nothing
+NEAR_STEP_ENDS = 1e-5  # shares of a step at its ends within which waking need not be landed on
 SHORTEST = 1e-13  # steps over the time reached
 
 
@@ -93,7 +94,7 @@ class FollowedNeurons:
     ) -> None:
         self.problem, self.rtol, self.decisions, self.times = problem, rtol, decisions, times
         self.lines = SampleLines(problem)
-        self.sleeping = SleepingNeurons(self.lines, problem.network.trainable_layers[0])
+        self.sleeping = SleepingNeurons(decisions.kinks, self.lines, problem.network.trainable_layers[0])
         self.curves = LegendreCurves(3 if rtol >= 1e-3 else 4 if rtol > 3e-5 else 5 if rtol > 3e-8 else 6)
         self.t, self.energy, self.estimated_error = start.t, start.energy, 0.0
         self.w, self.a = self.lines.into(start.theta[:, :-1]), start.theta[:, -1].copy()
@@ -132,11 +133,7 @@ class FollowedNeurons:
             if self.h <= SHORTEST * self.t:  # at the start any step is long enough, as losses may be of any size
                 raise FlowError(f"no step could be made at t = {self.t:g}; loosen rtol, or use method='kinks'.")
             return False
-        waking = self.sleeping.first_waking(
-            self.signs, self.a, step.end.signs, lambda tau: step.pulls @ self.curves.at(np.array([tau]))[:, 0]
-        )
-        if NEAR_STEP_ENDS < waking < 1.0 - NEAR_STEP_ENDS:
-            self.h = (waking + 0.5 * NEAR_STEP_ENDS) * h
+        if self._wakes_within(step):
             return False
         heights = np.empty_like(self.heights)
         f = self.lines.outputs(step.end.w, step.end.a, heights)
@@ -182,7 +179,7 @@ class FollowedNeurons:
         self.estimated_error += self.next.error
         self.w, self.a, self.signs = end.w, end.a, end.signs
         h, self.heights, self.f, self.pulls = self.next.h, self.next.heights, self.next.f, self.next.pulls
-        self._wake()
+        self._wake(self.pulls)
         self.gaps *= step.h / h
         strongest = self._measure_drive()
         self.h = min(h, STRONGEST_TURN / max(strongest, 1e-300))
@@ -339,11 +336,29 @@ class FollowedNeurons:
             found -= 0.5 * self.problem.l2 * grown
         return np.asarray(found)
 
-    def _wake(self) -> None:
-        woken = self.sleeping.leave(self.w, self.a, self.signs, self.heights, self.pulls)
+    def _wakes_within(self, step: Swept) -> bool:
+        """Whether a neuron at w = 0 would wake within the step: then it does so now, or the next attempt ends there."""
+
+        def pulls_at(tau: float) -> Array:
+            return np.asarray(step.pulls @ self.curves.at(np.array([tau]))[:, 0])
+
+        fell = [rows[-1, 1] if len(rows) else 0.0 for rows in step.happened]  # asleep, as the last that happened to them
+        since = np.where((self.signs == 0).all(axis=1), 0.0, fell)
+        waking = self.sleeping.first_waking(since, self.a, step.end.signs, pulls_at)
+        if waking <= NEAR_STEP_ENDS and self._wake(pulls_at(waking)):
+            return True
+        lands = SOONEST < waking < 1.0 - NEAR_STEP_ENDS
+        if lands:
+            self.h = waking * (1.0 + 0.5 * NEAR_STEP_ENDS) * step.h
+        return lands
+
+    def _wake(self, pulls: Array) -> bool:
+        """Let neurons at w = 0 leave, if these pulls drive them away; whether there were any."""
+        woken = self.sleeping.leave(self.w, self.a, self.signs, self.heights, pulls)
         if woken.size:
             share = self.decisions.share_woken
             self.log.add(np.array([[h, self.t, -1, Kind.ORIGIN, 0.0, 0.0, share] for h in woken]))
+        return bool(woken.size)
 
     def _keep_events(self, step: Swept) -> None:
         rows = np.concatenate(step.happened)[:, :7]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...arrays import Array, Indices, Signs
-from ..collocation import MATRIX, NODES, STAGES, basis, first_root
+from ..collocation import MATRIX, NODES, STAGES, basis, first_root, may_fall
 from ..compiled import kernel, part
 from ..kinks.contact import ON_A_BOUND, multiplier
 from ..kinks.crossings import touches_another
@@ -112,14 +112,12 @@ def first_kink(path: Array, signs: Signs, normals: Array, band: float) -> tuple[
     for line in range(signs.shape[0]):
         if signs[line] == 0:
             continue
-        lowest = 0.0
         for j in range(path.shape[0]):
             height = 0.0
             for m in range(normals.shape[1]):
                 height += normals[line, m] * path[j, m]
             values[j] = signs[line] * height
-            lowest = min(lowest, values[j])
-        if lowest < -band:
+        if may_fall(values, band):
             u = first_root(values, band, best)
             if u < best:
                 best, where = u, line

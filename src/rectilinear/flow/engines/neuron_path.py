@@ -53,6 +53,7 @@ from ..kinks.single_neuron import (
     pass_origin,
     span_of_held,
     turn_to,
+    way_out,
 )
 from ..polynomials import START, add_row, first_fall, inner, recentre, value
 
@@ -62,7 +63,10 @@ MOST_PIECES = 20_000  # of one neuron in one step
 MOST_GROWTH = 1e4  # of a neuron's squared size within a step: pulls that were extrapolated wildly
 ON_KINK = 1e-14  # height over the neuron's size that is zero up to rounding
 FOLLOWED_TO_ORIGIN = 1e-9  # |w| over the neuron's size at which all kinks are met at once
-RETURNS = 2  # passages of the origin in a row without leaving it, after which the neuron stays there
+RETURNS = (
+    2  # passages of the origin in a row without leaving it, after which it stays there or leaves where it is driven most
+)
+DRIVEN = 1e-9  # drive out of w = 0, over the largest possible drive: less is rounding
 NO_SPEED = 1e-12  # drive along a normal, over the largest possible drive, that is zero up to rounding
 WANTED = 2.0  # times the usual distance of events, that a piece may reach
 WIDEST = 0.7  # angle that a piece may turn
@@ -298,10 +302,17 @@ def follow_neurons(
                 left_by, asleep = 0.0, returns >= RETURNS or holding >= rules.inputs
                 speed = np.sqrt(inner(moving, START, moving, START)) + 1e-300
                 far = 0.0 if asleep else 2.0 * FOLLOWED_TO_ORIGIN * size / speed * lean
+                driven = DRIVEN * rules.largest_drive
+                if asleep and returns <= RETURNS and way_out(step, neuron, tau, lean, driven, moving[0]):
+                    asleep, far = False, FOLLOWED_TO_ORIGIN * size
                 pass_origin(step, neuron, log, moving[0], far, tau)
-                turned, limit, together = 0.0, -1.0, NONE if asleep else holding
+                turned, limit = 0.0, -1.0
                 for line in range(lines):
                     due[line] = 0.0
+                for m in range(NONE if asleep else holding):
+                    held[together] = held[m]
+                    together += 1 if signs[held[m]] == 0 else 0
+                holding = together
             elif kind == NO_EVENT:
                 continue
             elif kind == MEETS_KINK:

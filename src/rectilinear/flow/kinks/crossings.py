@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...arrays import Array, Indices, Signs
-from ..collocation import first_root
+from ..collocation import DIP, first_root
 from ..compiled import fast_kernel, in_line, kernel, part
 from ..field.aligned_neurons import Split, Sums, sums_of_split, turned_copy
 from ..field.two_layer_kernels import INPUT_TILE, SAMPLES_PER_PASS
@@ -52,14 +52,14 @@ def crossings(
             side = signs[h, line]
             if side == 0:
                 continue
-            lowest = 0.0
+            lowest, highest = np.inf, -np.inf
             for j in range(nodes - 1, -1, -stride):
                 height = 0.0
                 for r in range(counts[k]):
                     height += mix[h, r] * heights[j, first[k] + r, line]
                 values[j] = side * height
-                lowest = min(lowest, values[j])
-            if lowest < -bands[h]:
+                lowest, highest = min(lowest, values[j]), max(highest, values[j])
+            if lowest - DIP * (highest - lowest) < -bands[h]:
                 for j in range(nodes):
                     height = 0.0
                     for r in range(counts[k]):

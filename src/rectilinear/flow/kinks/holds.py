@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...arrays import Array, Signs
-from ..collocation import first_root
+from ..collocation import first_root, may_fall
 from ..compiled import kernel
 from .geometry import Kinks
 from .neuron_groups import Groups
@@ -76,13 +76,11 @@ def first_fall(pulls: Array, rows: Array, band: float, least: float) -> tuple[fl
     """
     first, found, values = 2.0, -1, np.empty(len(pulls))
     for k in range(len(rows)):
-        lowest = 0.0
         for j in range(len(pulls)):
             values[j] = 0.0
             for i in range(rows.shape[1]):
                 values[j] += pulls[j, i] * rows[k, i]
-            lowest = min(lowest, values[j])
-        if lowest < -least:
+        if may_fall(values, least) and first_root(values, least, first) < first:
             root = first_root(values, band, first)
             if root < first:
                 first, found = root, k

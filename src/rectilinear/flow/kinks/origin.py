@@ -20,6 +20,7 @@ DESCENTS_PAST_ORIGIN = 24  # of descent along the way a neuron came
 MOST_DIRECTIONS = 40  # of samples, from which it starts too, to see which rays there are
 START_DISTANCE, ORIGIN_DESCENT_STEPS = 20.0, 400  # in steps: how far it starts from w = 0, and how many it makes
 FIRST_ASCENT, LAST_ASCENT, ASCENTS = 0.5, 0.01, 60  # steps of ascent on the unit sphere
+MOST_ASCENT_WORK, FEWEST_ASCENTS = 1e6, 6  # multiply-adds, a millisecond or so; but so many starts at least
 SAME_MAXIMUM = 0.99  # cosine of directions that are near one maximum
 SAME_RAY = 0.9999  # cosine of directions that are one
 
@@ -50,32 +51,64 @@ def count_exits(kinks: Kinks, sign_a: float, pull: Array) -> int:
 def _highest(kinks: Kinks, sign_a: float, pull: Array) -> Array:
     """Directions (few, inputs) near local maxima of the potential sign_a sum_i pull_i sigma(w.x_i) that may be positive, best first.
 
-    They are found by ascent on the sphere from the samples' own directions, in steps that shrink to LAST_ASCENT; what these leave is
-    no more than so much of the largest slope.
+    They are found by ascent on the sphere from the samples' own directions (of many samples from the best of these), in steps that
+    shrink to LAST_ASCENT; what these leave is no more than so much of the largest slope.
     """
     own = np.sign(sign_a * pull)[:, None] * kinks.x
     tried = own[:: 1 + len(own) // MOST_DIRECTIONS]
     starts = np.concatenate([own.sum(axis=0)[None], tried, -tried])
     lengths = np.linalg.norm(starts, axis=1)
     w = starts[lengths > 0.0] / lengths[lengths > 0.0, None]
-    best, highest = w, np.full(len(w), -np.inf)
-    for step in np.geomspace(FIRST_ASCENT, LAST_ASCENT, ASCENTS):
-        heights = w @ kinks.x.T
-        pushes = sign_a * (np.where(heights > 0.0, 1.0, kinks.alpha) * pull)
-        values = np.einsum("wi,wi->w", pushes, heights)
-        best = np.where((values > highest)[:, None], w, best)
-        highest = np.maximum(values, highest)
-        slopes = pushes @ kinks.x
-        sizes = np.linalg.norm(slopes, axis=1, keepdims=True)
-        w = w + step * slopes / np.maximum(sizes, TINY)
-        w = w / np.maximum(np.linalg.norm(w, axis=1, keepdims=True), TINY)
+    base, halves = 0.5 * (1.0 + kinks.alpha) * sign_a * (pull @ kinks.x), 0.5 * sign_a * kinks.jumps(pull)
+    most = max(FEWEST_ASCENTS, int(MOST_ASCENT_WORK / (ASCENTS * kinks.normals.size)))
+    if len(w) > most:
+        potentials = w @ base + np.abs(w @ kinks.normals.T) @ halves
+        w = w[np.argsort(-potentials, kind="stable")[:most]]
+    highest = _ascend(w, kinks.normals, base, halves)
     largest = float(np.abs(pull) @ np.linalg.norm(kinks.x, axis=1))
     order = [k for k in np.argsort(-highest, kind="stable") if highest[k] > -LAST_ASCENT * largest]
     kept: list[int] = []
     for k in order:
-        if all(best[k] @ best[other] < SAME_MAXIMUM for other in kept):
+        if all(w[k] @ w[other] < SAME_MAXIMUM for other in kept):
             kept.append(int(k))
-    return np.asarray(best[kept])
+    return np.asarray(w[kept])
+
+
+@kernel
+def _ascend(directions: Array, normals: Array, base: Array, halves: Array) -> Array:
+    """Move unit vectors u (m, inputs), in place, to the highest point met on an ascent of base.u + sum_l halves_l |n_l.u|: its heights."""
+    (lines, d), highest = normals.shape, np.full(len(directions), -np.inf)
+    slope, u = np.empty(d), np.empty(d)
+    shrinks = (LAST_ASCENT / FIRST_ASCENT) ** (1.0 / (ASCENTS - 1))
+    for m in range(len(directions)):
+        step = FIRST_ASCENT
+        for j in range(d):
+            u[j] = directions[m, j]
+        for _ in range(ASCENTS):
+            value = 0.0
+            for j in range(d):
+                slope[j] = base[j]
+                value += base[j] * u[j]
+            for line in range(lines):
+                height = 0.0
+                for j in range(d):
+                    height += normals[line, j] * u[j]
+                push = halves[line] if height > 0.0 else -halves[line]
+                value += push * height
+                for j in range(d):
+                    slope[j] += push * normals[line, j]
+            if value > highest[m]:
+                highest[m] = value
+                for j in range(d):
+                    directions[m, j] = u[j]
+            size, length = max(np.sqrt((slope * slope).sum()), TINY), 0.0
+            for j in range(d):
+                u[j] += step * slope[j] / size
+                length += u[j] * u[j]
+            for j in range(d):
+                u[j] /= max(np.sqrt(length), TINY)
+            step *= shrinks
+    return highest
 
 
 def way_of_descent(kinks: Kinks, sign_a: float, pull: Array, coming: Array) -> tuple[Signs | None, int]:

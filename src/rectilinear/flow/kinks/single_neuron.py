@@ -24,6 +24,8 @@ CROSS, HOLD, RELEASE, DEATH, ORIGIN, UNTOLD = numbers(0, 1, 2, 3, 4, 5)  # as ev
 NO_EVENT, MEETS_KINK, LEAVES_BELOW, LEAVES_ABOVE, TURNS = numbers(0, 1, 2, 3, 4)
 NONE, NOBODY = numbers(0, -1)  # no event, no side; no line
 DEPENDENT = 1e-9  # length of a unit normal off the span of others at which it lies in it
+MOVES_ALONG = 1e-12  # height over |w| of a kink that a neuron moves along
+MOST_TRIED = 200  # directions out of w = 0, and as many against them
 EVENT_FIELDS = 8  # neuron, tau, line, kind, velocity below, above, multiplier, change of sign; then n.M_k
 
 
@@ -258,21 +260,54 @@ def note(log: Log, tau: float, line: int, kind: int, below: float, above: float,
 
 @part
 def pass_origin(step: KnownStep, neuron: Neuron, log: Log, along: Array, far: float, tau: float) -> None:
-    """At w = 0 all kinks are met at once: go on by `far` in the direction `along`, or stay if that is 0."""
+    """At w = 0 all kinks are met at once: go on by `far` in the direction `along`, or stay if that is 0.
+
+    Kinks that hold it go on to do so if it moves along them.
+    """
     w, signs, jump = neuron.w, neuron.signs, neuron.polynomials[0]
     note(log, tau, NOBODY, ORIGIN if far != 0.0 else DEATH, 0.0, 0.0, np.nan, 0.0)
     for k in range(w.shape[1]):
         w[0, k] = far * along[k]
+    length = np.sqrt(inner(w, START, w, START))
     for line in range(signs.shape[0]):
-        if signs[line] != 0:
-            side = 0
-            if far != 0.0:
-                side = 1 if inner(step.normals, line, w, START) > 0.0 else -1
-            change = side - signs[line]
-            if change != 0:
-                jump_from(step.jumps, line, tau, jump)
-                turn_to(neuron, log, jump, step.normals, line, side)
-                note(log, tau, line, UNTOLD, 0.0, 0.0, np.nan, float(change))
+        held, height = signs[line] == 0, inner(step.normals, line, w, START)
+        if held and abs(height) <= MOVES_ALONG * length:
+            continue
+        side = 0 if far == 0.0 else 1 if height > 0.0 else -1
+        change = side - signs[line]
+        if change != 0:
+            jump_from(step.jumps, line, tau, jump)
+            turn_to(neuron, log, jump, step.normals, line, side)
+            note(log, tau, line, RELEASE if held else UNTOLD, 0.0, 0.0, np.nan, float(change))
+
+
+@part
+def way_out(step: KnownStep, neuron: Neuron, tau: float, lean: float, least: float, along: Array) -> bool:
+    """Write the direction, along or against a normal, in which the potential that drives a neuron from w = 0 is largest.
+
+    That is lean Phi with the jumps q of the kinks: u.G + sum_l (|n_l.u| - s_l n_l.u) q_l/2 for a unit vector u. It only grows on the
+    way, so a neuron does not come back from where it is positive: whether it is more than `least`.
+    """
+    normals, signs, jump, (lines, inputs) = step.normals, neuron.signs, neuron.polynomials[0], step.normals.shape
+    tried = max(1, lines // MOST_TRIED)
+    potentials, best, way, against = np.zeros((2, lines)), least, -1, False
+    for line in range(lines):
+        jump_from(step.jumps, line, tau, jump)
+        half = 0.5 * lean * jump[0]
+        for c in range(0, lines, tried):
+            height = inner(normals, line, normals, c)
+            potentials[0, c] += half * (abs(height) - signs[line] * height)
+            potentials[1, c] += half * (abs(height) + signs[line] * height)
+    for c in range(0, lines, tried):
+        push = lean * inner(normals, c, neuron.drive, START)
+        for turned in range(2):
+            potential = potentials[turned, c] + (push if turned == 0 else -push)
+            if potential > best:
+                best, way, against = potential, c, turned == 1
+    if way >= 0:
+        for k in range(inputs):
+            along[k] = -normals[way, k] if against else normals[way, k]
+    return way >= 0
 
 
 @part
