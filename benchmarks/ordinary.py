@@ -114,19 +114,21 @@ def measured(problem: rl.Problem, times: Array, our_rtols: tuple[float, ...], tr
     if problem.network.layers == 2:
         slow = (scipy_solvers.dop853, scipy_solvers.lsoda, sundials.cvode)
         attempts += [timed(partial(solve, problem, times, SLOW_RTOL, SLOW_CAP)) for solve in slow]
-    return [
-        {
-            "solver": a.solver,
-            "rtol": a.rtol,
-            "seconds": a.seconds,
-            "processor": a.processor,
-            "gradients": a.gradients,
-            "finished": a.finished,
-            "loss_error": loss_error(problem, a, truth),
-            "weight_error": largest_weight_error(a, truth),
-        }
-        for a in attempts
-    ]
+    return [row_of(problem, attempt, truth) for attempt in attempts]
+
+
+def row_of(problem: rl.Problem, attempt: Attempt, truth: Attempt) -> dict[str, Any]:
+    """What a solver took, and its largest errors over all saved times."""
+    return {
+        "solver": attempt.solver,
+        "rtol": attempt.rtol,
+        "seconds": attempt.seconds,
+        "processor": attempt.processor,
+        "gradients": attempt.gradients,
+        "finished": attempt.finished,
+        "loss_error": loss_error(problem, attempt, truth),
+        "weight_error": largest_weight_error(attempt, truth),
+    }
 
 
 def descents(problem: rl.Problem, times: Array, truth: Attempt) -> list[dict[str, Any]]:
