@@ -343,3 +343,14 @@ def test_neurons_at_zero_wake_when_any_direction_drives_them(seed):
     followed, exact = (rl.simulate(problem, times=[2.0], rtol=1e-9, method=method) for method in ("follow", "kinks"))
     assert followed.events.count(rl.Kind.ORIGIN) > 0
     assert np.abs(followed.final[0] - exact.final[0]).max() < 1e-7 * np.abs(exact.final[0]).max()
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_short_runs_state_an_error_that_covers_theirs(seed):
+    """In a single step the pulls' defect says next to nothing, and what is left where sweeps agree is the error."""
+    rng = np.random.default_rng(seed)
+    x, net = rng.standard_normal((40, 4)), rl.Network(inputs=4, widths=(8,))
+    problem = rl.Problem(rl.Dataset(x, rng.standard_normal(40)), net, net.init(scale=0.3, seed=seed))
+    run, exact = (rl.simulate(problem, times=[0.05], rtol=rtol, method="follow") for rtol in (1e-6, 1e-11))
+    off = np.linalg.norm(run.final[0] - exact.final[0]) / np.linalg.norm(exact.final[0])
+    assert off < run.audit.weight_error < 1e3 * off
