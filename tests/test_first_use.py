@@ -33,11 +33,6 @@ net = rl.Network(inputs=2, widths=(50,))
 problem = rl.Problem(rl.datasets.six_points(), net, net.init(scale=1e-3, seed=0))
 rl.simulate(problem, times=np.linspace(0, 50, 51))
 """
-FOLLOW = """
-net = rl.Network(inputs=10, widths=(20,))
-problem = rl.Problem(rl.datasets.gaussian_teacher(), net, net.init(scale=1e-3, seed=0))
-rl.simulate(problem, times=[0.0, 20.0])
-"""
 
 
 def in_python(script, **environment):
@@ -49,7 +44,7 @@ def in_python(script, **environment):
     return json.loads(ran.stdout)
 
 
-@pytest.mark.parametrize(("method", "run"), [("kinks", KINKS), ("follow", FOLLOW)])
+@pytest.mark.parametrize(("method", "run"), [("kinks", KINKS)])
 def test_shares_hold_what_a_run_calls_and_nothing_else(method, run):
     called = in_python(CALLED.format(run=run), RECTILINEAR_THREADS="1")
     here, there = first_use.SHARES[method]
@@ -107,7 +102,7 @@ def test_a_process_that_fails_is_no_error(monkeypatch):
     assert compilation().seconds > before  # waiting for it counts as compiling, against no budget
 
 
-@pytest.mark.parametrize("method", ["kinks", "follow"])
+@pytest.mark.parametrize("method", ["kinks"])
 def test_on_one_core_there_is_one_process(monkeypatch, method):
     monkeypatch.setattr(first_use, "workers", lambda: 1)
     monkeypatch.setattr(first_use, "in_two_processes", lambda *_: pytest.fail("a second process"))

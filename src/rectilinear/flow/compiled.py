@@ -17,7 +17,7 @@ IS_ON: bool = not numba.config.DISABLE_JIT  # type: ignore[attr-defined]
 
 def _compiled(**options: Any) -> Any:
     everywhere: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-    return numba.njit(**{**everywhere, **options})
+    return numba.njit(**everywhere, **options)
 
 
 kernel, fast_kernel = _compiled(), _compiled(fastmath=FAST)
@@ -25,5 +25,3 @@ kernel, fast_kernel = _compiled(), _compiled(fastmath=FAST)
 # that one, and has its freedoms with rounding.
 part, fast_part = _compiled(no_cpython_wrapper=True), _compiled(no_cpython_wrapper=True, fastmath=FAST)
 in_line = _compiled(inline="always")
-# A large part that is called rarely, by its address (`signatures.address_of`): it is compiled by itself, beside those that call it.
-detached = _compiled(no_cfunc_wrapper=False, no_cpython_wrapper=True)

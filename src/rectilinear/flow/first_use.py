@@ -41,6 +41,7 @@ SHARES = {
             "engines.light_neuron_kernels.collocate_neuron",
             "engines.light_neuron_kernels.first_kink",
             "engines.light_neuron_kernels.pulls_at",
+            "collocation.basis",
             "collocation.first_root",
             "kinks.contact.multiplier",
             "kinks.crossings.look_at_lines",
@@ -52,19 +53,8 @@ SHARES = {
             "kinks.contact._one_line",
             "collocation.stages_at",
             "collocation.integrals_to",
-            "kinks.holds._first_fall",
+            "kinks.holds.first_fall",
             "kinks.origin._mean_of_descents",
-        ),
-    ),
-    "follow": Shares(
-        (
-            "engines.neuron_path.follow_neurons",
-            "kinks.single_neuron.free_drives",
-            "kinks.crossings.look_at_lines",
-        ),
-        (
-            "kinks.settling.settle",
-            "field.two_layer_kernels.loss_of_rows",
         ),
     ),
 }

@@ -1,7 +1,7 @@
 """What kernels take, written down, so that they can be compiled before a run calls them.
 
 A letter is a type: f float64, h float32, i int64, s int8, b bool; with a number of dimensions it is an array in C order, and a
-capital letter is an array that is only read. Tuples with names are called by them, and @settle is the address of that kernel.
+capital letter is an array that is only read. Tuples with names are called by them.
 """
 
 from __future__ import annotations
@@ -12,23 +12,14 @@ from typing import Any
 
 from numba import types
 
-from .compiled import IS_ON
-
 LETTERS = {"f": types.float64, "h": types.float32, "i": types.int64, "s": types.int8, "b": types.boolean}
 TUPLES = {
     "engines.light_neuron_kernels.FreeNeurons": "f2 s2 f1 f1 i1",
     "engines.light_neuron_kernels.KnownPulls": "f2 f f1 f",
-    "engines.neuron_path.End": "f2 f1 s2 f3 f3 f2",
-    "engines.neuron_path.Rules": "i i f f f f f f b f3 @settle",
-    "engines.neuron_path.Start": "f2 f1 s2 h2 f1",
     "field.frozen.FrozenField": "i1 f3 F1 b1 f1 i f b",
     "field.two_layer_kernels.FoldedRows": "f2 f1 f1 f1 b1 f i",
     "kinks.crossings.Carrying": "i1 i1 i1 f2",
     "kinks.geometry.KinkArrays": "F2 i1 F1 f1 F2 f",
-    "kinks.single_neuron.KnownStep": "f2 f2 b2 f1",
-    "kinks.single_neuron.Log": "f2 i1",
-    "kinks.single_neuron.Moment": "f f f",
-    "kinks.single_neuron.Neuron": "f2 f1 f2 f2 s1 i1 f2 f2",
     "steppers.radau.Accuracy": "f1 f f f",
     "steppers.radau.Nodes": "f3 f1 f2 f1",
 }
@@ -37,27 +28,24 @@ KERNELS = {
     "engines.light_neuron_kernels.first_kink": "f2 s1 F2 f",
     "engines.light_neuron_kernels.follow_free": "FreeNeurons KinkArrays KnownPulls f f2",
     "engines.light_neuron_kernels.pulls_at": "f2 f f1",
-    "engines.neuron_path.follow_neurons": "i1 Start f3 KnownStep Rules End Log i1",
     "field.frozen.rounding": "f2 i1 f3 f2 F1 f1 f1 f",
     "field.two_layer_kernels.loss_of_rows": "FoldedRows f2 f1",
     "kinks.contact._one_line": "KinkArrays s1 i f1",
     "kinks.contact.multiplier": "f f",
     "kinks.crossings.crossings": "f3 Carrying s2 f1 i i",
     "kinks.crossings.look_at_lines": "f2 f2 s2 i i",
-    "kinks.holds._first_fall": "f2 f2 f f",
+    "kinks.holds.first_fall": "f2 f2 f f",
     "kinks.neuron_groups.carry": "f2 i1 f2",
     "kinks.neuron_groups.lengths_of": "f2 Carrying f2",
     "kinks.neuron_groups.paths_of": "f2 i1 Carrying f3",
     "kinks.neuron_groups.restore": "f2 i1 f2 f2",
     "kinks.origin._mean_of_descents": "f2 F2 f1 f",
-    "kinks.settling.settle": "KnownStep Neuron Log Moment i f",
-    "kinks.single_neuron.free_drives": "s2 f2 f3",
+    "collocation.basis": "f f1",
     "collocation.first_root": "f1 f f",
     "collocation.integrals_to": "f1 f1",
     "collocation.stages_at": "f3 f1",
     "steppers.radau.collocation_step": "f2 FrozenField Accuracy f Nodes",
 }
-RETURNED = {"kinks.settling.settle": "i"}  # by those that are called by their address
 
 
 def kernel_named(place: str) -> Any:
@@ -71,33 +59,14 @@ def signature_of(place: str) -> tuple[Any, ...]:
     return tuple(_type_of(code) for code in KERNELS[place].split())
 
 
-def address_of(place: str) -> Any:
-    """A detached kernel as other kernels take it; compiled now, if it is not there yet."""
-    kernel = kernel_named(place)
-    if not IS_ON:
-        return kernel
-    from numba.core.types.function_type import CompileResultWAP
-
-    arguments = signature_of(place)
-    kernel.compile(arguments)
-    return CompileResultWAP(kernel.overloads[arguments])
-
-
 @cache
 def _type_of(code: str) -> Any:
-    if code.startswith("@"):
-        place = _place(code[1:], RETURNED)
-        return types.FunctionType(_type_of(RETURNED[place])(*signature_of(place)))
     if code in LETTERS:
         return LETTERS[code]
     if code[0].lower() in LETTERS and code[1:].isdecimal():
         return types.Array(LETTERS[code[0].lower()], int(code[1:]), "C", readonly=code[0].isupper())
-    place = _place(code, TUPLES)
+    place = next(place for place in TUPLES if place.endswith(f".{code}"))
     members = [_type_of(member) for member in TUPLES[place].split()]
     if len(set(members)) == 1:
         return types.NamedUniTuple(members[0], len(members), kernel_named(place))  # type: ignore[no-untyped-call]
     return types.NamedTuple(members, kernel_named(place))  # type: ignore[no-untyped-call]
-
-
-def _place(name: str, places: dict[str, str]) -> str:
-    return next(place for place in places if place.endswith(f".{name}"))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
-
 import numpy as np
 
 from ...arrays import Array, Mask
@@ -12,7 +9,6 @@ from ...problem import Problem
 from ..deadline import look_at_clock
 from ..field.sample_lines import SampleLines
 from ..kinks.single_neuron import EVENT_FIELDS, KnownStep, Log
-from ..signatures import address_of
 from ..steppers.legendre_curves import LegendreCurves, gauss_rules
 from ..threads import in_shares
 from .neuron_path import FOLLOWED, NO_ROOM, End, Rules, Start, follow_neurons
@@ -20,11 +16,6 @@ from .neuron_path import FOLLOWED, NO_ROOM, End, Rules, Start, follow_neurons
 NEURONS_PER_CALL = 4
 TAYLOR_ORDER = 14  # of Taylor series, at most: pieces are as long as their order allows
 PIECE_SHARE = 0.01  # of the tolerance, for one piece of a neuron's path
-
-
-@cache
-def _settle() -> Any:
-    return address_of("kinks.settling.settle")
 
 
 class FollowedPaths:
@@ -100,7 +91,6 @@ class FollowedPaths:
             self.h * self.problem.l2,
             network.alpha > 0.0,
             gauss_rules(),
-            _settle(),
         )
 
     def _event_room(self, rows: int) -> Array:

@@ -18,7 +18,6 @@ Moments M_k = int a w P_k(2 tau - 1) dtau of the path are summed on the way; the
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +25,7 @@ from numpy.typing import NDArray
 
 from ...arrays import Array, Indices, Signs
 from ..compiled import fast_kernel, fast_part, in_line
-from ..kinks.settling import MEETING_HEIGHT, add_touching, meet
+from ..kinks.settling import MEETING_HEIGHT, add_touching, meet, settle
 from ..kinks.single_neuron import (
     DEATH,
     LEAVES_ABOVE,
@@ -88,7 +87,6 @@ class Rules(NamedTuple):
     decay: float
     leaky: bool
     quadrature: Array  # (2, m, m): Gauss nodes and weights
-    settle: Callable[[KnownStep, Neuron, Log, Moment, int, float], int]  # settling.py's, by its address
 
 
 class Start(NamedTuple):
@@ -348,7 +346,7 @@ def follow_neurons(
                         held[m] = held[m + 1]
                     together, holding, ahead = together - 1 if together > holding else NONE, holding - 1, SHARE_AHEAD
             if together > 0:
-                holding = rules.settle(step, neuron, log, Moment(tau, lean, rounding), together, ahead)
+                holding = settle(step, neuron, log, Moment(tau, lean, rounding), together, ahead)
             if met >= 0 and signs[met] == side:
                 fresh = met
             if met >= 0 and not rules.leaky and not awake(signs, step.sided):

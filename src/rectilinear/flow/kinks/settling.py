@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...arrays import Array
-from ..compiled import detached, in_line, part
+from ..compiled import in_line, part
 from ..polynomials import START, inner, value
 from .contact import arriving, settle_as_descent
 from .single_neuron import (
@@ -42,7 +42,7 @@ def add_touching(
     return count
 
 
-@detached
+@part
 def settle(step: KnownStep, neuron: Neuron, log: Log, moment: Moment, count: int, ahead: float) -> int:
     """Settle the first `count` kinks of `held` together, whatever their signs; how many hold from here on.
 
