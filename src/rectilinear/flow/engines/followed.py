@@ -51,7 +51,6 @@ REFUSED = 1.5  # errors over the tolerance
 FIRST_TURN = 0.1  # the same as below for the first step
 STRONGEST_TURN = 3.0  # step times the strongest drive: neurons grow by less than its exponential
 PULL_DEFECT_SHARE = 0.2  # how much of the pulls' defect at the end acts over the step
-SOONEST = 1e-9  # share of a step in which nobody falls asleep and wakes: the step would shrink to nothing
 NEAR_STEP_ENDS = 1e-5  # shares of a step at its ends within which waking need not be landed on
 # What steps are estimated to cost: of 155 random runs one in ten was off by more than the sum of its steps' errors, in short runs by
 # what is left where sweeps agree (up to 0.14 rtol), in long ones as the flow amplifies what came before (up to twofold).
@@ -350,7 +349,7 @@ class FollowedNeurons:
         waking = self.sleeping.first_waking(since, self.a, step.end.signs, pulls_at)
         if waking <= NEAR_STEP_ENDS and self._wake(pulls_at(waking)):
             return True
-        lands = SOONEST < waking < 1.0 - NEAR_STEP_ENDS
+        lands = NEAR_STEP_ENDS < waking < 1.0 - NEAR_STEP_ENDS
         if lands:
             self.h = waking * (1.0 + 0.5 * NEAR_STEP_ENDS) * step.h
         return lands

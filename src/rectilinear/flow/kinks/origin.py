@@ -19,7 +19,7 @@ EXITS = 200  # kinks met by a neuron that leaves the origin
 DESCENTS_PAST_ORIGIN = 24  # of descent along the way a neuron came
 MOST_DIRECTIONS = 40  # of samples, from which it starts too, to see which rays there are
 START_DISTANCE, ORIGIN_DESCENT_STEPS = 20.0, 400  # in steps: how far it starts from w = 0, and how many it makes
-FIRST_ASCENT, LAST_ASCENT, ASCENTS = 0.5, 0.01, 60  # steps of ascent on the unit sphere
+FIRST_ASCENT, LAST_ASCENT, FINEST_ASCENT, ASCENTS = 0.5, 0.01, 1e-5, 60  # steps of ascent on the unit sphere
 MOST_ASCENT_WORK, FEWEST_ASCENTS = 1e6, 6  # multiply-adds, a millisecond or so; but so many starts at least
 SAME_MAXIMUM = 0.99  # cosine of directions that are near one maximum
 SAME_RAY = 0.9999  # cosine of directions that are one
@@ -48,12 +48,31 @@ def count_exits(kinks: Kinks, sign_a: float, pull: Array) -> int:
     return len({way.tobytes() for way in traced if way is not None})
 
 
+def highest_potential(kinks: Kinks, sign_a: float, pull: Array) -> float:
+    """The largest potential sign_a sum_i pull_i sigma(u.x_i) of a unit vector u, up to FINEST_ASCENT of the largest possible one."""
+    w, highest, slopes = _ascended(kinks, sign_a, pull)
+    best = w[[int(np.argmax(highest))]]
+    return float(_ascend(best, kinks.normals, *slopes, LAST_ASCENT, FINEST_ASCENT)[0])
+
+
 def _highest(kinks: Kinks, sign_a: float, pull: Array) -> Array:
     """Directions (few, inputs) near local maxima of the potential sign_a sum_i pull_i sigma(w.x_i) that may be positive, best first.
 
-    They are found by ascent on the sphere from the samples' own directions (of many samples from the best of these), in steps that
-    shrink to LAST_ASCENT; what these leave is no more than so much of the largest slope.
+    They are found by ascent on the sphere in steps that shrink to LAST_ASCENT; what these leave is no more than so much of the
+    largest slope.
     """
+    w, highest, _ = _ascended(kinks, sign_a, pull)
+    largest = float(np.abs(pull) @ np.linalg.norm(kinks.x, axis=1))
+    order = [k for k in np.argsort(-highest, kind="stable") if highest[k] > -LAST_ASCENT * largest]
+    kept: list[int] = []
+    for k in order:
+        if all(w[k] @ w[other] < SAME_MAXIMUM for other in kept):
+            kept.append(int(k))
+    return np.asarray(w[kept])
+
+
+def _ascended(kinks: Kinks, sign_a: float, pull: Array) -> tuple[Array, Array, tuple[Array, Array]]:
+    """Unit vectors near maxima, from the samples' own directions (of many samples the best); their potentials; `_ascend`'s slopes."""
     own = np.sign(sign_a * pull)[:, None] * kinks.x
     tried = own[:: 1 + len(own) // MOST_DIRECTIONS]
     starts = np.concatenate([own.sum(axis=0)[None], tried, -tried])
@@ -64,24 +83,20 @@ def _highest(kinks: Kinks, sign_a: float, pull: Array) -> Array:
     if len(w) > most:
         potentials = w @ base + np.abs(w @ kinks.normals.T) @ halves
         w = w[np.argsort(-potentials, kind="stable")[:most]]
-    highest = _ascend(w, kinks.normals, base, halves)
-    largest = float(np.abs(pull) @ np.linalg.norm(kinks.x, axis=1))
-    order = [k for k in np.argsort(-highest, kind="stable") if highest[k] > -LAST_ASCENT * largest]
-    kept: list[int] = []
-    for k in order:
-        if all(w[k] @ w[other] < SAME_MAXIMUM for other in kept):
-            kept.append(int(k))
-    return np.asarray(w[kept])
+    return w, _ascend(w, kinks.normals, base, halves, FIRST_ASCENT, LAST_ASCENT), (base, halves)
 
 
 @kernel
-def _ascend(directions: Array, normals: Array, base: Array, halves: Array) -> Array:
-    """Move unit vectors u (m, inputs), in place, to the highest point met on an ascent of base.u + sum_l halves_l |n_l.u|: its heights."""
+def _ascend(directions: Array, normals: Array, base: Array, halves: Array, first: float, last: float) -> Array:
+    """Move unit vectors u (m, inputs), in place, to the highest point met on an ascent of base.u + sum_l halves_l |n_l.u|: its heights.
+
+    Its steps shrink from `first` to `last`.
+    """
     (lines, d), highest = normals.shape, np.full(len(directions), -np.inf)
     slope, u = np.empty(d), np.empty(d)
-    shrinks = (LAST_ASCENT / FIRST_ASCENT) ** (1.0 / (ASCENTS - 1))
+    shrinks = (last / first) ** (1.0 / (ASCENTS - 1))
     for m in range(len(directions)):
-        step = FIRST_ASCENT
+        step = first
         for j in range(d):
             u[j] = directions[m, j]
         for _ in range(ASCENTS):
