@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     import xarray
 
 
-CONTRADICTS = (
-    100.0  # an energy residual larger than this many times the tolerance says that the loss curve is not what was asked for
-)
+# An energy residual larger than this many times the tolerance says that the loss curve is not what was asked for.
+CONTRADICTS = 100.0
 FORMAT = 1  # raised when saved files change in a way that old readers cannot follow
 
 

@@ -24,9 +24,8 @@ HALVINGS = 6  # of a step that proves too large
 WORK = 1_000_000  # samples x inputs x neurons that a step may take, so that a diagnosis stays a matter of seconds
 WORK_OF_PARTS = 4_000_000  # the same for a part of the samples, whose steps are fewer
 STEPS_APART = 2.0  # what finer steps may be off by, in units of their difference from the coarser ones
-PARTS_APART = (
-    3.0  # what the mean of two parts may be off by, in units of their difference: holds for nine of ten normal numbers
-)
+# What the mean of two parts may be off by, in units of their difference: holds for nine of ten normal numbers.
+PARTS_APART = 3.0
 HELD_OUT = 40  # times at which the loss of samples that were not trained on is looked at
 FEWEST = 200  # samples that are simulated in any case
 SECONDS = 10.0

@@ -49,9 +49,8 @@ MOST_KINK_EXACT_WORK = 3e8  # of a run: a second or so, what following costs at 
 # much at 1e-7 to 1e-8, whatever the size, and less in proportion to rtol^(-0.2 to -0.4) before. From 24 to 320 kinks, at 1e-6 and
 # 1e-4: locating 47 to 3600 and 35 to 3500 ms, impulses 33 to 1500 and 19 to 460 ms.
 LOCATING_RTOL = 3e-7  # below, kinks are located
-DEEP_PLAIN_RTOL = (
-    1e-3  # from which many kinks are left to the error control: losses are right to rtol, at a third of impulses' cost
-)
+# The rtol from which on many kinks are left to the error control: losses are right to rtol, at a third of impulses' cost.
+DEEP_PLAIN_RTOL = 1e-3
 FEW_KINKS = 1_000  # located by default: seconds
 
 

@@ -37,9 +37,8 @@ FARTHEST = FIRST_TEST * TEST_RATIO ** (
 )  # log10 t, about 3e8: beyond, margins lose the digits that tell samples apart
 # the loss has settled where ln L falls by less than SETTLED_FALL while s grows by the factor SETTLED_RATIO
 SETTLED_FALL, SETTLED_RATIO = 1e-3, 1e6
-HANDOVER = (
-    12.0  # log10 t up to which neurons are followed by themselves where there are many kinks: few events are left then
-)
+# Log10 t up to which neurons are followed by themselves where there are many kinks: few events are left then.
+HANDOVER = 12.0
 FINITE_LIMIT = "nothing moves any more, the weights have a finite limit"
 
 

@@ -30,18 +30,16 @@ NEAR_BOUND = 1e-6  # one that leaves comes this near its bound first; a hold tha
 HOLD_BAND = 1e-13  # lambda D as a share of |pull| |x|: what ends a hold falls below zero by more than this
 
 # Directions.
-AT_ORIGIN = (
-    1e-9  # |w| as a share of the neuron's size, heights and speeds relative to the largest: w = 0 up to what steps leave
-)
+# |w| as a share of the neuron's size, heights and speeds relative to the largest: w = 0 up to what steps leave.
+AT_ORIGIN = 1e-9
 NEAR_ORIGIN = 1e-2  # the same for a neuron that is on kinks which only meet at w = 0: what loose steps leave
 INDEPENDENT_NORMALS = 1e-10  # singular values of normals, as a share of the largest: lines that agree to ten digits are one
 INDEPENDENT_NORMALS_GRAM = 1e-12  # the same for their products with each other, to be inverted
 INDEPENDENT_NORMALS_DEEP = 1e-6  # the same in the space of all weights
 SAME_SPAN = 1e-12  # singular values of the data, as a share of the largest: the samples span no more
 ALL_AXES = 1e-10  # eigenvalues of x^T x above this share of the largest are not rounding
-SAME_KINK = (
-    1e-9  # distance of unit vectors: nearer ones make one kink, as their distance would be lost in the weights' rounding
-)
+# Distance of unit vectors: nearer ones make one kink, as their distance would be lost in the weights' rounding.
+SAME_KINK = 1e-9
 SAME_SAMPLE = 1e-12  # of a sample's length: a change that is rounding
 
 # Times, as a share of the time reached or of the step.

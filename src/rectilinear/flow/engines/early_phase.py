@@ -36,9 +36,8 @@ from .engine import Engine
 
 NEGLIGIBLE_EARLY_OUTPUTS = 0.1  # outputs may reach this share of rtol, relative to the labels
 LOG_OUTPUT_GROWTH = 2.0  # outputs may grow by about e^(2 LOG_OUTPUT_GROWTH) between two looks at them
-MOST_WORK = (
-    2e10  # neurons x lines^2 x inputs beyond which following every neuron through every kink costs more than it saves
-)
+# Neurons x lines^2 x inputs beyond which following every neuron through every kink costs more than it saves.
+MOST_WORK = 2e10
 LAST_STEP_HALVINGS = 5  # of the last step
 
 

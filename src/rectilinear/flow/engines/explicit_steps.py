@@ -34,9 +34,8 @@ NEARLY = 0.99  # of the way to a kink: it may come sooner than its height and sp
 # where they are not: on five problems of mirrored data no saved state was off by more than 15 rtol, by 24 with three times as much.
 UNLOCATED = 100.0
 LOCATED = 1.0  # rtol: those that change them by less than this are not
-TOGETHER = (
-    1.0  # rtol: neurons of one pattern are corrected rather than stopped at if they cross later than others by so little
-)
+# In units of rtol: neurons of one pattern are corrected rather than stopped at if they cross later than others by so little.
+TOGETHER = 1.0
 BEYOND = 1.3  # times the wait for the next kink, if velocities stay, is a step that meets it
 MOST_PATTERNS = 12  # beyond, a field of frozen patterns costs more than the plain one
 STANDING, MOST_STANDING = (

@@ -62,9 +62,8 @@ MOST_PIECES = 20_000  # of one neuron in one step
 MOST_GROWTH = 1e4  # of a neuron's squared size within a step: pulls that were extrapolated wildly
 ON_KINK = 1e-14  # height over the neuron's size that is zero up to rounding
 FOLLOWED_TO_ORIGIN = 1e-9  # |w| over the neuron's size at which all kinks are met at once
-RETURNS = (
-    2  # passages of the origin in a row without leaving it, after which it stays there or leaves where it is driven most
-)
+# Passages of the origin in a row without leaving it, after which it stays there or leaves where it is driven most.
+RETURNS = 2
 DRIVEN = 1e-9  # drive out of w = 0, over the largest possible drive: less is rounding
 NO_SPEED = 1e-12  # drive along a normal, over the largest possible drive, that is zero up to rounding
 WANTED = 2.0  # times the usual distance of events, that a piece may reach

@@ -19,9 +19,8 @@ from ..tolerances import TINY
 from .crossings import Carrying
 from .geometry import Kinks
 
-DECADES_TOGETHER = (
-    4  # neurons whose sizes differ by more decades are not mixed in one basis: the small would drown in rounding
-)
+# Neurons whose sizes differ by more decades are not mixed in one basis: the small would drown in rounding.
+DECADES_TOGETHER = 4
 
 
 @dataclass

@@ -59,9 +59,8 @@ PLACE_SLOPES = np.array([_slopes(u) for u in PLACES])
 BY_SLOPES = np.linalg.inv(PLACE_SLOPES[:, BY_ENDS:])
 CHECK_AT = 0.38
 CHECK_SLOPES, CHECK_SHARE = _slopes(CHECK_AT), 0.4  # measured: 0.3 in the median, 0.6 in one of twenty
-WORTH_SLOPES = (
-    8.0  # tolerances: a larger error is not mended by slopes (measured: in the median they make it 7 times smaller)
-)
+# Tolerances: a larger error is not mended by slopes (measured: in the median they make it 7 times smaller).
+WORTH_SLOPES = 8.0
 
 
 class Stepper(Protocol):

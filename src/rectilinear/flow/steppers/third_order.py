@@ -27,9 +27,8 @@ STIFF_SHARE = 0.8  # of that, from which a step is called stiff: the estimate of
 # or four took a tenth more gradients than not changing at all.
 STIFF_STEPS = 20
 WORTH_STABILISING = 1.3  # times further a gradient than steps of order 3 could go, as the order is lower
-EASY_STEPS = (
-    10  # stabilised ones in a row that do not go so far, before those of order 3 are taken again: the first ones are short
-)
+# Stabilised ones in a row that do not go so far, before those of order 3 are taken again: the first ones are short.
+EASY_STEPS = 10
 
 
 class ThirdOrderStepper(StabilisedStepper):
