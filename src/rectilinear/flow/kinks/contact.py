@@ -15,7 +15,7 @@ from ..compiled import kernel, part
 from ..small_systems import solve_dependent
 from ..tolerances import NO_KINK_SPEED
 from .geometry import KinkArrays, Kinks
-from .repelling_points import DEPENDENT_NORMALS, pinned_line, sides_of_descent
+from .repelling_points import DEPENDENT_NORMALS, pinned_line, sides_after_turn, sides_of_descent
 
 SETS = 10  # active sets tried per kink, at most; a few are enough
 NO_PUSH = 1e-14  # a push smaller than this share of the largest is rounding
@@ -78,9 +78,11 @@ def settle_as_descent(
 ) -> tuple[Signs, Array, Array, int, float]:
     """`settle_together`, except where that keeps a neuron on a line that repels and descent would not.
 
-    Then also that line, and what crossing it would add to the velocity along it; -1 where there is no such choice.
+    Then also that line, and what crossing it would add to the velocity along it; -1 where there is no such choice. Several lines that
+    held it and now repel, as its outgoing weight has changed sign, are left as by descent: one after the other, their order would count.
     """
-    outcome, q, mu = settle_together(gram, below, pushes, came_from, slowest)
+    begin = sides_after_turn(gram, below, pushes, came_from)
+    outcome, q, mu = settle_together(gram, below, pushes, begin, slowest)
     pinned, push = pinned_line(gram, outcome, pushes, slowest), 0.0
     if pinned >= 0:
         push = -outcome[pinned] * pushes[pinned]

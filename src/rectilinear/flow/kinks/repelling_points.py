@@ -16,6 +16,7 @@ from ..compiled import part
 DEPENDENT_NORMALS = 1e-12  # squared length of a unit normal off the span of others at which it lies in it
 DESCENTS_AT_POINT = 24  # descents that are looked at
 POINT_DISTANCE, POINT_DESCENT_STEPS = 20.0, 400  # in steps: how far they start from the point, and how many are made
+DESCENTS_PAST_TURN, HALF_TURN_STEPS = 96, 100  # the same where an outgoing weight changes sign
 LEAVING = 1.5  # times the height after half the steps that one has after all of them: twice if it leaves, once if it stays
 ALONG = 1e-2  # heights over the largest that say nothing of a side
 GOLDEN = 0.6180339887498949  # places within a step that are spread evenly
@@ -58,9 +59,8 @@ def sides_of_descent(gram: Array, below: Array, pushes: Array, signs: Signs, com
 
     Other signs are as given, and all of them where most stay. Also how many ways descents take, and whether most leave.
     """
-    size, found, most = signs.shape[0], 0, 0
-    ways, votes = np.empty((DESCENTS_AT_POINT, size), np.int8), np.zeros(DESCENTS_AT_POINT, np.intp)
-    leaves = np.zeros(DESCENTS_AT_POINT, np.bool_)
+    size, found = signs.shape[0], 0  # of each way the signs, and whether it leaves
+    ways, votes = np.empty((DESCENTS_AT_POINT, size + 1), np.int8), np.zeros(DESCENTS_AT_POINT, np.intp)
     speed, z, before = _largest(coming), np.empty(size), np.empty(size)
     if speed == 0.0:
         speed = _largest(below) + _largest(pushes)
@@ -71,25 +71,60 @@ def sides_of_descent(gram: Array, below: Array, pushes: Array, signs: Signs, com
                 aside += gram[k, j] * np.cos((1.0 + n) * (1.0 + j))
             z[k] = speed * aside / size - (POINT_DISTANCE + (n * GOLDEN) % 1.0) * coming[k]
         left = _descend(z, before, gram, below, pushes)
-        same = found  # the way is written there, and counts as another unless it is as one before
         farthest = _largest(z)
         for k in range(size):
             sided = left and pushes[k] >= 0.0 and abs(z[k]) > ALONG * farthest
             ways[found, k] = (1 if z[k] > 0.0 else -1) if sided else signs[k]
-        for m in range(found):
-            alike = leaves[m] == left
-            for k in range(size):
-                alike = alike and ways[m, k] == ways[found, k]
-            if alike:
-                same = m
-        if same == found:
-            leaves[found] = left
-            found += 1
-        votes[same] += 1
+        ways[found, size] = 1 if left else 0
+        found = _count_vote(ways, votes, found)
+    most = np.argmax(votes)
+    return ways[most, :size], found, ways[most, size] > 0
+
+
+@part
+def _count_vote(ways: Array, votes: Indices, found: int) -> int:
+    """Count the way in row `found`, which is another one unless it is as one before; how many there are then."""
     for m in range(found):
-        if votes[m] > votes[most]:
-            most = m
-    return ways[most], found, leaves[most]
+        alike = True
+        for k in range(ways.shape[1]):
+            alike = alike and ways[m, k] == ways[found, k]
+        if alike:
+            votes[m] += 1
+            return found
+    votes[found] += 1
+    return found + 1
+
+
+@part
+def sides_after_turn(gram: Array, below: Array, pushes: Array, signs: Signs) -> Signs:
+    """Signs with sides for lines that held a neuron (0) and repel since its outgoing weight has changed sign: those of most descents.
+
+    That weight goes through zero at a constant rate: z -> z + s v(sgn z), s from -1 to 1. Until s = 0 these lines attract, and z goes
+    from side to side of all of them; after, it goes on from where that has left it. One such line, or none: the signs as given.
+    """
+    size, turned, found = signs.shape[0], 0, 0
+    for k in range(size):
+        turned += 1 if signs[k] == 0 and pushes[k] > 0.0 else 0
+    if turned < 2:
+        return signs
+    ways, votes = np.empty((DESCENTS_PAST_TURN, size), np.int8), np.zeros(DESCENTS_PAST_TURN, np.intp)
+    z, before = np.empty(size), np.empty(size)
+    for n in range(DESCENTS_PAST_TURN):
+        for k in range(size):
+            z[k] = 0.0
+        for step in range(2 * HALF_TURN_STEPS):
+            share = (step + (n * GOLDEN) % 1.0) / HALF_TURN_STEPS - 1.0
+            for k in range(size):
+                before[k] = z[k]
+            for k in range(size):
+                z[k] += share * below[k]
+                for j in range(size):
+                    if before[j] > 0.0:
+                        z[k] += share * gram[k, j] * pushes[j]
+        for k in range(size):
+            ways[found, k] = (1 if z[k] > 0.0 else -1) if signs[k] == 0 and pushes[k] > 0.0 else signs[k]
+        found = _count_vote(ways, votes, found)
+    return ways[np.argmax(votes)]
 
 
 @part

@@ -42,6 +42,12 @@ def add_touching(
     return count
 
 
+@in_line
+def unless_rounding(speed: float, slow: float) -> float:
+    """A velocity, or zero where its sign is rounding."""
+    return 0.0 if abs(speed) <= slow else speed
+
+
 @part
 def settle(step: KnownStep, neuron: Neuron, log: Log, moment: Moment, count: int, ahead: float) -> int:
     """Settle the first `count` kinks of `held` together, whatever their signs; how many hold from here on.
@@ -83,8 +89,11 @@ def settle(step: KnownStep, neuron: Neuron, log: Log, moment: Moment, count: int
             jump_from(step.jumps, line, tau, jump)
             turn_to(neuron, log, jump, normals, line, int(side))
             kind = HOLD if side == 0 else RELEASE if came_from[m] == 0 else CROSS
-            if kind == RELEASE:
-                under, over = 0.0, 0.0
+            if kind == RELEASE:  # where a changes sign it comes to repel, and both sides may lead away
+                push = pushes[m] if neuron.a[0] == 0.0 and pushes[m] > slow else 0.0
+                under = 0.0 if push == 0.0 else speed - push if side > 0 else speed
+                over = under + push
+            under, over = unless_rounding(under, slow), unless_rounding(over, slow)
             note(log, tau, line, kind, under, over, -mu[m] / pushes[m] if kind == HOLD else np.nan, change)
         if side == 0:
             held[kept] = line
@@ -100,14 +109,15 @@ def meet(step: KnownStep, neuron: Neuron, log: Log, moment: Moment, line: int) -
     here, push = lean * inner(step.normals, line, neuron.drive, START), lean * jump[0]
     below = here if came_from < 0 else here - push
     beyond = below if came_from > 0 else below + push
+    under, over = unless_rounding(below, slow), unless_rounding(below + push, slow)
     if push >= 0.0 or came_from * beyond <= slow:
         turn_to(neuron, log, jump, step.normals, line, -came_from)
-        note(log, tau, line, CROSS, below, below + push, np.nan, -2.0 * came_from)
+        note(log, tau, line, CROSS, under, over, np.nan, -2.0 * came_from)
         return 0
     if came_from * here > 0.0:  # it moves away already
         return 0
     turn_to(neuron, log, jump, step.normals, line, NONE)
     neuron.held[0] = line
     share = min(max(-below / push, 0.0), 1.0)
-    note(log, tau, line, HOLD, below, below + push, share, float(-came_from))
+    note(log, tau, line, HOLD, under, over, share, float(-came_from))
     return 1

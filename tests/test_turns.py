@@ -1,0 +1,66 @@
+"""Neurons whose outgoing weight changes sign while kinks hold them, and velocities at kinks that are rounding."""
+
+import numpy as np
+import pytest
+
+import rectilinear as rl
+from compiled_parts import from_python
+from rectilinear.flow.field.sample_lines import SampleLines
+from rectilinear.flow.kinks import contact, settling, single_neuron
+
+
+def test_a_neuron_whose_outgoing_weight_turns_on_two_kinks_leaves_as_most_descents_do_and_says_so():
+    """Two holds come to repel at once: which had begun first does not count, and the run says that there was a choice."""
+    data, net = rl.datasets.gaussian_teacher(), rl.Network(inputs=10, widths=(20,))
+    start = rl.simulate(rl.Problem(data, net, net.init(scale=1e-3, seed=3)), times=[0.0, 3.5], rtol=1e-8).final
+    problem, who, kinks = rl.Problem(data, net, start), 13, [9, 27]  # it turns at t = 3.559
+    runs = [rl.simulate(problem, times=[0.0, 0.2], **how) for how in ({}, {"rtol": 1e-9}, {"method": "kinks"})]
+    lines = SampleLines(problem)
+    for run in runs:
+        assert run.weights[1][0, 0, who] < 0.0 < run.weights[1][1, 0, who]
+        left = (run.events.neuron == who) & (run.events.kind == rl.Kind.RELEASE)
+        assert sorted(run.events.line[left]) == kinks
+        assert run.events.choices > 0
+        assert all(np.abs(w - v).max() < 1e-5 * np.abs(v).max() for w, v in zip(run.final, runs[1].final, strict=True))
+    left_to = np.sign(lines.into(runs[0].final[0])[who] @ lines.normals[kinks].T)
+    votes = 0
+    for steps in range(500, 2000, 75):  # of many lengths, as each goes its own way
+        w = lines.into(rl.descend(problem, 0.2 / steps, steps, record_every=steps).final[0])[who]
+        votes += np.array_equal(np.sign(w @ lines.normals[kinks].T), left_to)
+    assert votes >= 8  # of 20 in up to four ways
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_kinks_that_come_to_repel_together_are_left_whatever_their_order(seed):
+    rng = np.random.default_rng(seed)
+    normals = rng.standard_normal((3, 5))
+    normals /= np.linalg.norm(normals, axis=1)[:, None]
+    gram, pushes = normals @ normals.T, rng.uniform(0.1, 1.0, 3)
+    below = -gram @ (pushes * rng.uniform(0.1, 0.9, 3))  # held by these shares until now
+    outcomes = []
+    for order in ([0, 1, 2], [2, 0, 1], [1, 0, 2]):
+        found = contact.settle_as_descent(
+            gram[np.ix_(order, order)], below[order], pushes[order], np.zeros(3, np.int8), 1e-12
+        )
+        outcomes.append(found[0][np.argsort(order)])
+        assert (found[0] * found[1] > 0.0).all()  # away from each
+    assert np.array_equal(outcomes[0], outcomes[1])
+    assert np.array_equal(outcomes[0], outcomes[2])
+
+
+@pytest.mark.parametrize(("below", "push"), [(2e-14, -8e-14), (0.3, -0.300_000_000_000_01), (0.3, 0.2)])
+def test_velocities_at_a_kink_that_are_rounding_are_listed_as_zero(below, push):
+    """A neuron crosses where it is not pushed back by more than rounding: its certificate does not say otherwise."""
+    normals, jumps = np.array([[1.0, 0.0]]), np.array([[push, 0.0]])
+    step = single_neuron.KnownStep(normals, jumps, np.ones((1, 2), bool), np.empty(0))
+    drive = np.array([[below, 0.0], [0.0, 0.0]])
+    neuron = single_neuron.Neuron(
+        np.array([[0.0, 1.0]]), np.ones(1), drive, np.zeros((2, 2)), np.array([-1], np.int8), np.zeros(4, np.intp),
+        np.zeros((4, 2)), np.zeros((3, 3)),
+    )  # fmt: skip
+    log = single_neuron.Log(np.zeros((4, single_neuron.EVENT_FIELDS + 2)), np.zeros(1, np.intp))
+    assert from_python(settling.meet)(step, neuron, log, single_neuron.Moment(0.0, 1.0, 1e-12), 0) == 0
+    _, _, line, kind, under, over, multiplier, _ = log.rows[0, : single_neuron.EVENT_FIELDS]
+    event = rl.Events.of_log([(0.0, 0, int(line), rl.Kind(int(kind)), under, over, multiplier)])
+    assert event.count(rl.Kind.CROSS) == 1
+    assert not event.doubtful.any()
