@@ -9,7 +9,7 @@ from rectilinear.flow.field.sample_lines import SampleLines
 from rectilinear.flow.kinks import contact, settling, single_neuron
 
 
-def test_a_neuron_whose_outgoing_weight_turns_on_two_kinks_leaves_as_most_descents_do_and_says_so():
+def test_a_neuron_whose_outgoing_weight_turns_on_two_kinks_leaves_as_descents_may_and_says_so():
     """Two holds come to repel at once: which had begun first does not count, and the run says that there was a choice."""
     data, net = rl.datasets.gaussian_teacher(), rl.Network(inputs=10, widths=(20,))
     start = rl.simulate(rl.Problem(data, net, net.init(scale=1e-3, seed=3)), times=[0.0, 3.5], rtol=1e-8).final
@@ -27,7 +27,7 @@ def test_a_neuron_whose_outgoing_weight_turns_on_two_kinks_leaves_as_most_descen
     for steps in range(500, 2000, 75):  # of many lengths, as each goes its own way
         w = lines.into(rl.descend(problem, 0.2 / steps, steps, record_every=steps).final[0])[who]
         votes += np.array_equal(np.sign(w @ lines.normals[kinks].T), left_to)
-    assert votes >= 8  # of 20 in up to four ways
+    assert votes >= 8  # of 20 in up to four ways, two of which are nearly as frequent: it is one of these
 
 
 @pytest.mark.parametrize("seed", range(8))
