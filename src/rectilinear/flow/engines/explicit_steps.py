@@ -31,7 +31,7 @@ PATIENCE = 12  # such steps in a row before stabilised ones are tried; doubled e
 WEARY = 6  # stabilised steps in a row that do not pay
 NEARLY = 0.99  # of the way to a kink: it may come sooner than its height and speed say
 # rtol: crossings that change neurons by more than this in a step are located, if neurons share few patterns. Most of the change is right
-# where they are not: on five problems of mirrored data no saved state was off by more than 15 rtol, by 24 with three times as much.
+# where they are not: on four problems of mirrored data no saved state was off by more than 15 rtol, by 24 with three times as much.
 UNLOCATED = 100.0
 LOCATED = 1.0  # rtol: those that change them by less than this are not
 # In units of rtol: neurons of one pattern are corrected rather than stopped at if they cross later than others by so little.
