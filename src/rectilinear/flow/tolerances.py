@@ -34,6 +34,7 @@ HOLD_BAND = 1e-13  # lambda D as a share of |pull| |x|: what ends a hold falls b
 AT_ORIGIN = 1e-9
 NEAR_ORIGIN = 1e-2  # the same for a neuron that is on kinks which only meet at w = 0: what loose steps leave
 INDEPENDENT_NORMALS = 1e-10  # singular values of normals, as a share of the largest: lines that agree to ten digits are one
+NEARLY_HELD_NORMAL = 1e-3  # length of a unit normal off the held ones: below, heights over it lose digits that steps have
 INDEPENDENT_NORMALS_GRAM = 1e-12  # the same for their products with each other, to be inverted
 INDEPENDENT_NORMALS_DEEP = 1e-6  # the same in the space of all weights
 SAME_SPAN = 1e-12  # singular values of the data, as a share of the largest: the samples span no more

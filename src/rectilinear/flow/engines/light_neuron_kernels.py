@@ -176,10 +176,9 @@ def follow_free(free: FreeNeurons, kinks: KinkArrays, step: KnownPulls, end: flo
     """Follow free neurons up to `end` (1 is the whole step), in place.
 
     A neuron that meets a kink crosses it or, if pushed in from both sides, is held on it (its pattern becomes 0 there). One that
-    meets another kink while held, whose hold does not last, or that meets a kink at once, is left there with status NEEDS_DECISION at
-    time `reached`. `events` (rows, 6)
-    gets (neuron, u, line, velocity below, velocity above, share held: nan for a crossing); returns how many there were, or -1 if
-    there was no room for them.
+    meets a kink at once or another at the same time is left there with status NEEDS_DECISION at time `reached`, and one whose hold does
+    not last, or that meets another kink while held, where the hold began. `events` (rows, 6) gets (neuron, u, line, velocity below,
+    velocity above, share held: nan for a crossing); returns how many there were, or -1 if there was no room for them.
     """
     thetas, normals, (samples, d) = free.theta, kinks.normals, kinks.x.shape
     seen, path, pull = np.empty((samples, d)), np.empty((STAGES + 1, d + 1)), np.empty(samples)
@@ -193,6 +192,8 @@ def follow_free(free: FreeNeurons, kinks: KinkArrays, step: KnownPulls, end: flo
             when, where = first_kink(path, signs, normals, free.bands[n])
             if held >= 0 and (path[-1, d] * thetas[n, d] < 0.0 or not stays_held(kinks, signs, held, step, (u, end), lean)):
                 break  # what holds it would no longer attract, or not keep it
+            if held >= 0 and where >= 0:
+                break
             at = end if where < 0 else u + when * (end - u)
             if u < at < end:
                 collocate_neuron(thetas[n], seen, step, u, at, path)
@@ -204,7 +205,7 @@ def follow_free(free: FreeNeurons, kinks: KinkArrays, step: KnownPulls, end: flo
                 free.status[n] = DONE
                 break
             size = np.sqrt(inner(thetas, n, thetas, n))
-            if held >= 0 or when == 0.0 or touches_another(thetas[n], size, normals, where):
+            if when == 0.0 or touches_another(thetas[n], size, normals, where):
                 break
             pulls_at(step.pulls, u, pull)
             lean = 1.0 if thetas[n, d] >= 0.0 else -1.0

@@ -92,7 +92,8 @@ class KnownStep:
         path, pull = np.empty((STAGES + 1, len(theta))), np.empty(len(self.problem.y))
         for _ in range(MOST_LIGHT_EVENTS):
             collocate_neuron(theta, kinks.seen(signs), step, u, self.end, path)
-            when, line = first_kink(path, signs, kinks.normals, band)
+            normals = kinks.along_holds(signs)[1]
+            when, line = first_kink(path, signs, normals, band)
             turn = first_root(np.sign(theta[-1]) * path[:, -1], 0.0, when) if (signs == 0).any() else 2.0
             leaves, freed, side = self._first_release(signs, float(np.sign(theta[-1])), u)
             first = min(when, turn, leaves)
@@ -103,7 +104,7 @@ class KnownStep:
                 collocate_neuron(theta, kinks.seen(signs), step, u, at, path)
                 theta, u = path[-1].copy(), at
             elif when <= first:  # beyond its kink by rounding, which would not go away where nothing moves
-                theta = np.append(theta[:-1] - (kinks.normals[line] @ theta[:-1]) * kinks.normals[line], theta[-1])
+                theta = np.append(theta[:-1] - (normals[line] @ theta[:-1]) * normals[line], theta[-1])
             pulls_at(self.pulls, u, pull)
             now = self.t + u * self.h
             if when > first and leaves <= turn:

@@ -44,6 +44,11 @@ class StepEvents:
         if len(self.holds):
             self.watched = self.kinks.turned_with_a
             self.watched_signs = np.concatenate([groups.patterns, self.holds.signs_a[:, None]], axis=1)
+        self.along_holds = [
+            (slice(groups.first[k], groups.first[k] + groups.counts[k]), *self.kinks.along_holds(group.pattern))
+            for k, group in enumerate(groups.groups)
+            if group.held.size and self.kinks.along_holds(group.pattern)[0].size
+        ]
         resting = np.arange(len(groups.theta)) if groups.decays else np.flatnonzero(groups.of_neuron < 0)
         theta = groups.theta[resting]
         asleep = (groups.patterns[resting] == 0).all(axis=1) & ~theta[:, :-1].any(axis=1) & (theta[:, -1] != 0.0)
@@ -55,6 +60,8 @@ class StepEvents:
         """Neurons that reach a kink within the step: times u, neurons and lines."""
         path = step.path(self.groups.carried)
         heights = (path.reshape(-1, path.shape[2]) @ self.watched).reshape(*path.shape[:2], -1)
+        for carriers, near, normals in self.along_holds:
+            heights[:, carriers, near] = path[:, carriers, :-1] @ normals[near].T
         return all_crossings(heights, self.groups.carrying, self.watched_signs, PAST_KINK_HEIGHT * self.groups.sizes)
 
     def first_release(self, step: Step, band: float, slowest: float) -> tuple[float, Pending] | None:
@@ -83,7 +90,13 @@ class StepEvents:
         if pending.group >= 0:
             return np.asarray(step.pulls @ self.holds.row(pending.group, pending.line, pending.side))
         path = self.groups.paths(np.array([pending.neuron]), step.path(self.groups.carried))[:, 0]
-        return np.asarray(self.watched_signs[pending.neuron, pending.line] * (path @ self.watched[:, pending.line]))
+        sign = self.watched_signs[pending.neuron, pending.line]
+        heights = path[:, :-1] @ self._normal(pending) if pending.line < len(self.kinks) else path[:, -1]
+        return np.asarray(sign * heights)
+
+    def _normal(self, pending: Pending) -> Array:
+        """The unit normal of a line as a neuron sees it along its holds."""
+        return self.kinks.along_holds(self.groups.patterns[pending.neuron])[1][pending.line]
 
     # ------------------------------------------------------------------ at its end
 
@@ -129,7 +142,7 @@ class StepEvents:
             pattern, neuron = decisions.turn(h, neuron, groups.patterns[h], pull, s)
         else:
             if project:
-                normal = self.kinks.normals[pending.line]
+                normal = self._normal(pending)
                 neuron[:-1] -= (normal @ neuron[:-1]) * normal
             before = groups.patterns[h]
             with decisions.trial() as keep:

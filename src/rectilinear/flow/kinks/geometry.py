@@ -18,8 +18,9 @@ from ...dataset import find_lines
 from ...problem import Problem
 from ..field.aligned_neurons import find_split
 from ..field.two_layer_kernels import INPUT_TILE, padded
+from ..state import row_lengths
 from ..threads import in_shares
-from ..tolerances import AT_ORIGIN, INDEPENDENT_NORMALS, INDEPENDENT_NORMALS_GRAM
+from ..tolerances import AT_ORIGIN, INDEPENDENT_NORMALS, INDEPENDENT_NORMALS_GRAM, NEARLY_HELD_NORMAL
 from .crossings import look_at_lines, look_at_split, next_catch
 
 MOST_REMEMBERED = 2**28  # bytes of samples as seen by patterns met before
@@ -48,6 +49,7 @@ class Kinks:
         self.weights = (1.0 - self.alpha) * np.abs(self.lengths)
         self._seen: dict[bytes, Array] = {}
         self._holds: dict[bytes, tuple[Array, Array]] = {}
+        self._along_holds: dict[bytes, tuple[Indices, Array]] = {}
 
     def __len__(self) -> int:
         return len(self.normals)
@@ -145,6 +147,31 @@ class Kinks:
             return self.normals[held]
         _, sizes, rows = np.linalg.svd(self.normals[held], full_matrices=False)
         return rows[sizes > INDEPENDENT_NORMALS * sizes[0]]
+
+    def along_holds(self, signs: Signs) -> tuple[Indices, Array]:
+        """Free lines whose normals nearly lie in the span of those that hold a neuron, and normals (lines, inputs) with theirs replaced.
+
+        Along its holds such a neuron gets over these lines so slowly that the rounding of n.w would decide when: what it sees of them
+        there are kinks whose normals are the unit vectors of what lies off the span.
+        """
+        key = signs.tobytes()
+        if key not in self._along_holds:
+            self._along_holds[key] = self._compute_along_holds(signs)
+        return self._along_holds[key]
+
+    def _compute_along_holds(self, signs: Signs) -> tuple[Indices, Array]:
+        held = np.flatnonzero(signs == 0)
+        if not held.size:
+            return held, self.normals
+        basis = self.held_basis(held)
+        off = self.normals - (self.normals @ basis.T) @ basis
+        sizes = row_lengths(off)
+        near = np.flatnonzero((signs != 0) & (sizes > INDEPENDENT_NORMALS) & (sizes < NEARLY_HELD_NORMAL))
+        if not near.size:
+            return near, self.normals
+        normals = self.normals.copy()
+        normals[near] = off[near] / sizes[near, None]
+        return near, normals
 
     def holds(self, signs: Signs, pull: Array) -> tuple[Array, Array]:
         """For a held pattern, D_l lambda_l and D_l of each held line."""
