@@ -115,7 +115,7 @@ class Compilation:
             self._since, self._collects = time.perf_counter(), gc.isenabled()
             gc.disable()
             if self.seconds == 0.0 and event.data["dispatcher"].py_func.__module__.startswith(__package__):
-                sys.stderr.write("rectilinear: compiling kernels, once after an install (20 to 40 s) ...\n")
+                sys.stderr.write(f"rectilinear: compiling kernels, {_how_often()} (20 to 40 s) ...\n")
                 sys.stderr.flush()
         self._depth += 1  # kernels compile those that they call
 
@@ -125,6 +125,13 @@ class Compilation:
             self.seconds += time.perf_counter() - self._since
             if self._collects:
                 gc.enable()
+
+
+def _how_often() -> str:
+    from .kept_kernels import HINT, why_not_kept
+
+    reason = why_not_kept()
+    return f"in every process anew, as they cannot be kept ({reason}; {HINT})" if reason else "once after an install"
 
 
 @cache

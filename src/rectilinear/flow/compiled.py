@@ -10,14 +10,15 @@ from typing import Any
 
 import numba
 
+from ..kept_kernels import kept
+
 # Sums may be reordered and multiply-adds fused (that is what makes them fast); nan and inf keep their meaning.
 FAST = {"contract", "reassoc", "nsz"}
 IS_ON: bool = not numba.config.DISABLE_JIT  # type: ignore[attr-defined]
 
 
 def _compiled(**options: Any) -> Any:
-    everywhere: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-    return numba.njit(**everywhere, **options)
+    return kept(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)
 
 
 kernel, fast_kernel = _compiled(), _compiled(fastmath=FAST)

@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..kept_kernels import why_not_kept
 from ..progress import compilation
 from .compiled import IS_ON
 from .signatures import kernel_named, signature_of
@@ -63,8 +64,8 @@ OTHER_PROCESS = "import sys; sys.path.insert(0, sys.argv[1]); from {module} impo
 
 @cache
 def prepare(method: str) -> None:
-    """Have the kernels of a method compiled, if they are not there yet and there are two cores for it."""
-    if IS_ON and method in SHARES and workers() > 1:
+    """Have the kernels of a method compiled, if they are not there yet, can be kept, and there are two cores for it."""
+    if IS_ON and method in SHARES and workers() > 1 and not why_not_kept():
         in_two_processes(*SHARES[method])
 
 

@@ -2,7 +2,7 @@
 
 None of them is a matter of accuracy, which `rtol` alone decides. Each lies well above the rounding of its quantity and well below
 what a run can tell apart. Two sorts of numbers are elsewhere, beside what uses them: budgets of work, and what compiled kernels
-compare with (compiled code is kept by the file it is written in, so a number changed in another file would go unnoticed).
+compare with.
 """
 
 from __future__ import annotations

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ..arrays import Array
+from ..kept_kernels import kept
 from .aligned_flow import MAX_EXPONENT
 
 # Parts have no way in from Python: each takes the compiler's time.
-OPTIONS: dict[str, Any] = {"cache": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-INSIDE: dict[str, Any] = {**OPTIONS, "no_cpython_wrapper": True}
-kernel, part = njit(**OPTIONS), njit(**INSIDE)
+OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
+kernel, part = kept(**OPTIONS), kept(**OPTIONS, no_cpython_wrapper=True)
 
 
 class SquareLoss(NamedTuple):

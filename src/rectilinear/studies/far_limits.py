@@ -7,11 +7,11 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numba
 import numpy as np
 
 from ..arrays import Array
 from ..datasets import orthogonally_separable
+from ..kept_kernels import kept
 from ..measures.limit_distance import Approach, approach, limit_distance
 from ..plots import style
 from ..problem import Problem
@@ -79,7 +79,7 @@ def far_limits(problems: int = 20, descent_steps: int = 1_000_000) -> Study:
     )
 
 
-@numba.njit(cache=True)
+@kept()
 def plain_descent(first: Array, second: Array, x: Array, y: Array, rate: float, steps: int) -> None:
     """Gradient descent of a two-layer ReLU network on the logistic loss, in place, with nothing else in the loop: a million steps
     take seconds."""
