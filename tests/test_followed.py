@@ -354,3 +354,13 @@ def test_short_runs_state_an_error_that_covers_theirs(seed):
     run, exact = (rl.simulate(problem, times=[0.05], rtol=rtol, method="follow") for rtol in (1e-6, 1e-11))
     off = np.linalg.norm(run.final[0] - exact.final[0]) / np.linalg.norm(exact.final[0])
     assert off < run.audit.weight_error < 1e3 * off
+
+
+def test_few_kinks_are_followed_more_exactly_by_default() -> None:
+    data = rl.datasets.gaussian_teacher()
+    few, many = (rl.Network(inputs=10, widths=(width,)) for width in (15, 20))
+    rtols = [
+        rl.simulate(rl.Problem(data, net, net.init(scale=1e-3, seed=0)), times=[1e-3]).provenance["rtol"]
+        for net in (few, many)
+    ]
+    assert rtols == [1e-8, 1e-6]

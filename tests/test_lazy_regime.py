@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rectilinear import Dataset, Network, Problem, simulate
+from rectilinear import Dataset, FlowError, Network, Problem, simulate
 
 
 @pytest.mark.parametrize(("seed", "samples"), [*((seed, 3) for seed in range(5)), (5, 60)])
@@ -24,3 +24,12 @@ def test_the_loss_is_that_of_the_constant_kernel(seed: int, samples: int) -> Non
     assert np.allclose(run.loss, 0.5 * np.mean(residuals**2, axis=1), rtol=0.0, atol=1e-6 * run.loss[0])
     assert run.audit is not None
     assert run.audit.loss_rise < 1e-12
+
+
+def test_margins_whose_squared_pulls_are_no_numbers_are_refused_in_a_sentence() -> None:
+    rng = np.random.default_rng(0)
+    x, net = rng.standard_normal((30, 6)), Network(inputs=6, widths=(40,))
+    w, a = net.init(scale=1.0, seed=0)
+    problem = Problem(Dataset(x, -np.ones(30)), net, (30.0 * np.abs(w), 300.0 * np.abs(a)), loss="exponential")
+    with pytest.raises(FlowError, match="the gradient must be finite at the start"):
+        simulate(problem, times=[1.0])
