@@ -385,3 +385,45 @@ def test_lines_that_meet_do_not_hold_a_neuron_and_let_it_go_by_turns() -> None:
     usual, tight = (rl.simulate(problem, times=[228.0, 5658.0], rtol=rtol) for rtol in (1e-9, 1e-11))
     assert usual.status is tight.status is rl.Status.FINISHED
     np.testing.assert_allclose(usual.loss, tight.loss, rtol=1e-9)
+
+
+def test_neurons_that_reach_a_kink_together_cross_it_together() -> None:
+    """Some point the same way up to rounding. The first to cross brought others back before they were seen beyond the kink, so that
+    rounding chose who crossed."""
+    x = [[2.03, -2.03, 0], [3.58, 0, 0], [-6.8, -6.8, 6.8], [.144, -.823, -1.05], [.504, -2, -4.22], [2.2, 3.67, 2.21], [.34, .34, -.34],
+         [-3.38, -.28, 3.88], [1.58, -1.58, 0], [5.88, -5.88, 0], [-.352, 0, -.352], [0, -.121, 0], [1.75, 14.8, 26], [-.49, .0312, .0385],
+         [0, -1.26, -1.26], [.629, -.629, -.629]]  # fmt: skip
+    net = rl.Network(inputs=3, widths=(21,), alpha=0.2)
+    problem = rl.Problem(rl.Dataset(x, np.ones(16)), net, net.init(scale=0.01, seed=0, start="balanced"))
+    loose, tight = (rl.simulate(problem, times=[1800.0], rtol=rtol) for rtol in (1e-8, 1e-10))
+    np.testing.assert_allclose(loose.final[0], tight.final[0], rtol=0.0, atol=1e-6 * np.abs(tight.final[0]).max())
+
+
+def test_a_neuron_lands_on_kinks_as_exactly_as_its_size_allows() -> None:
+    """It has grown by eight orders of magnitude since the last event: what rounding leaves of its height is not above the kink."""
+    x = [[-1, 0, 2], [2, -1, -2], [-1, -2, -2], [-1, 0, 1], [-2, -1, 2], [2, -1, -1], [0, -2, 1], [1, 2, 2], [-2, -2, 0], [-2, -2, -1],
+         [-1, 2, -2]]  # fmt: skip
+    w = [[-7.759697895944497e-10, 7.164088620940537e-09, 4.4851384615401005e-09],
+         [2.530899610127325e-10, 3.83851811852785e-09, -1.7355316090848122e-10]]  # fmt: skip
+    a = [[8.487800769471396e-09, -3.850765712724332e-09]]
+    data = rl.Dataset(x, [1, -1, -1, 1, 1, -1, -1, -1, -1, -1, -1])
+    problem = rl.Problem(data, rl.Network(inputs=3, widths=(2,), alpha=0.2), (np.array(w), np.array(a)), loss="logistic")
+    assert rl.simulate(problem, times=[300.0], max_steps=2_000).status is rl.Status.FINISHED
+
+
+def test_where_the_pull_of_a_held_sample_changes_sign_neurons_stay_on_the_side_that_does_not_push() -> None:
+    """Two proportional neurons are held; nothing pushes from one side, and when the pull changes sign the other begins to repel. They left
+    by rounding, once even to different sides."""
+    x = [[-0.9116, 0.2088, 0.2214, 0.2764], [-0.8422, 0.1276, 0.4802, -0.2094], [-0.2782, -0.1851, -0.5906, -0.7345]]
+    direction, sizes = np.array([-0.459, 0.344, 0.192, 0.175]), np.array([0.1, 0.05, -0.0127, -0.1115])
+    weights = sizes[:, None] * direction, sizes[None] * np.linalg.norm(direction)
+    problem = rl.Problem(rl.Dataset(x, [182_781.0, 137_077.0, -1_423_198.0]), rl.Network(inputs=4, widths=(4,)), weights)
+    descent = unit_rows(rl.descend(problem, learning_rate=5e-9, steps=60_000).final[0])
+    for rtol in (1e-6, 1e-8, 1e-9, 1e-11):
+        run = rl.simulate(problem, times=[3e-4], rtol=rtol, method="kinks")
+        np.testing.assert_allclose(unit_rows(run.final[0]), descent, atol=1e-3)  # its steps leave 1e-4
+        assert run.events.choices == 2
+
+
+def unit_rows(w):
+    return np.asarray(w / np.linalg.norm(w, axis=1, keepdims=True))

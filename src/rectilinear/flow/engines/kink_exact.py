@@ -39,6 +39,9 @@ FOLLOWED_CONTROL = StepControl(
     order=3, safety=1.0
 )  # what others see of neurons followed by themselves grows as the cube of the step
 SLOWEST_RATE = 0.05  # at which Newton is to converge in the next step; it grows with the step, and one that fails costs two
+# by which every further refusal in a row shortens the next try: what an event excites in stiff directions looks alike in steps of any
+# length that is long for them
+IMPATIENCE = 0.5
 SHRINKS = 1e-3  # to which share of itself a neuron may shrink in one step
 SMALLER = 1e-2  # to which it may shrink before it is no longer carried with those that were as large
 LANDINGS = 6  # attempts to land on an event; each gains several digits
@@ -63,7 +66,7 @@ class KinkEngine:
         self.bends = np.full(len(problem.y), 1.0 / len(problem.y))
         self.balance = Balance(problem)
         self.energy, self.estimated_error = start.energy, 0.0
-        self.steps = self.rejected = self.evaluations = self.standing = 0
+        self.steps = self.rejected = self.refused = self.evaluations = self.standing = 0
         self.groups_over_time: list[tuple[float, int]] = []
         self.step_size = 0.0
         self.light_step = np.inf  # the step at which followed neurons would just be seen by the others
@@ -103,7 +106,10 @@ class KinkEngine:
         h = min(self.step_size, self.light_step, self.left)
         solved = self._try(h)
         if not solved or self.step.error > 1.0:
-            return self._shorten(h, 0.3 if not solved else IMPLICIT_CONTROL.growth(self.step.error))
+            self.refused += 1
+            factor = 0.3 if not solved else IMPLICIT_CONTROL.growth(self.step.error)
+            return self._shorten(h, factor * IMPATIENCE ** (self.refused - 1))
+        self.refused = 0
         self.whole, self.sizes_after = self.step, self.groups.lengths(self.groups.carried + self.step.stages[-1])
         if (self.sizes_after < SHRINKS * self.neuron_sizes).any():
             return self._shorten(h, 0.5)
@@ -327,6 +333,7 @@ class KinkEngine:
         # a step that led to an event was made anew, and neurons have changed there
         whole = self.pending is None and step is self.whole
         self.neuron_sizes = self.sizes_after if whole else groups.lengths(groups.carried)
+        groups.have_grown(self.neuron_sizes)
         self.resting = None
         changed = self._separate_shrunk() or self.pending is not None
         self.energy -= self.field.look_again(groups)

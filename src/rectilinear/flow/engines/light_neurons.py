@@ -13,7 +13,7 @@ from ...problem import Problem
 from ..collocation import ALL_NODES, STAGES, basis_at, first_root
 from ..deadline import chunks, look_at_clock
 from ..kinks.decisions import Decisions
-from ..kinks.holds import first_fall, functions_of
+from ..kinks.holds import first_fall, functions_of, side_left
 from ..threads import in_shares
 from ..tolerances import HOLD_BAND
 from .light_neuron_kernels import (
@@ -95,7 +95,7 @@ class KnownStep:
             normals = kinks.along_holds(signs)[1]
             when, line = first_kink(path, signs, normals, band)
             turn = first_root(np.sign(theta[-1]) * path[:, -1], 0.0, when) if (signs == 0).any() else 2.0
-            leaves, freed, side = self._first_release(signs, float(np.sign(theta[-1])), u)
+            leaves, freed, side, away = self._first_release(signs, float(np.sign(theta[-1])), u)
             first = min(when, turn, leaves)
             if first > 1.0:
                 return path[-1].copy(), signs
@@ -108,7 +108,7 @@ class KnownStep:
             pulls_at(self.pulls, u, pull)
             now = self.t + u * self.h
             if when > first and leaves <= turn:
-                signs = self.decisions.release(h, theta, signs, freed, side, pull, now)
+                signs = self.decisions.release(h, theta, signs, freed, side, pull, now, away)
             elif when > first:
                 signs, theta = self.decisions.turn(h, theta, signs, pull, now)
             else:
@@ -118,13 +118,17 @@ class KnownStep:
                 signs, decided = after, u
         return None
 
-    def _first_release(self, signs: Signs, sign_a: float, u: float) -> tuple[float, int, int]:
-        """When between u and the end (0 to 1) a hold of this pattern first ends, on which line and to which side; 2.0 if none does."""
-        held = np.flatnonzero(signs == 0)
+    def _first_release(self, signs: Signs, sign_a: float, u: float) -> tuple[float, int, int, tuple[float, float]]:
+        """When between u and the end (0 to 1) a hold of this pattern first ends, on which line, to which side, and velocities if it comes
+        to repel; 2.0 if none ends."""
+        held, none = np.flatnonzero(signs == 0), (2.0, -1, 0, (0.0, 0.0))
         if not held.size or held.size == len(signs):  # a neuron held at w = 0 is woken elsewhere
-            return 2.0, -1, 0
+            return none
         pulls = np.array([basis_at(u + node * (self.end - u)) for node in ALL_NODES]) @ self.pulls
         band = HOLD_BAND * float(np.abs(self.pulls).max() * np.abs(self.decisions.kinks.lengths).max())
         rows = np.concatenate(functions_of(self.decisions.kinks, signs, sign_a))
         first, found = first_fall(pulls, rows, band, band)
-        return first, int(held[found % held.size]) if found >= 0 else -1, -1 if found < held.size else 1
+        if found < 0:
+            return none
+        hold, side = found % held.size, -1 if found < held.size else 1
+        return first, int(held[hold]), *side_left(pulls @ rows[[hold, hold + held.size]].T, first, side, band)

@@ -12,10 +12,10 @@ from ..collocation import basis_at, earliest
 from ..deadline import look_at_clock
 from ..kinks.crossings import all_crossings
 from ..kinks.decisions import Decisions
-from ..kinks.holds import Holds
+from ..kinks.holds import Holds, side_left
 from ..kinks.neuron_groups import Groups
 from ..kinks.origin import exit_from_origin
-from ..tolerances import PAST_KINK_HEIGHT
+from ..tolerances import ON_KINK_HEIGHT, PAST_KINK_HEIGHT
 from .step import Step
 
 WAKING_FOUND = 1e-9  # how exactly, as a share of the step, the moment is found at which a neuron can leave w = 0
@@ -28,7 +28,9 @@ class Pending:
     neuron: int = -1
     line: int = -1
     group: int = -1
-    side: int = 0  # where a released group goes
+    side: int = 0  # whose function of the hold falls through zero: mostly that to which a released group goes
+    leaves: int = 0  # where a released group goes
+    away: tuple[float, float] = (0.0, 0.0)  # velocities below and above a kink that comes to repel
     followed: tuple[Indices, Array, Signs] | None = None  # neurons with their weights and patterns at the end of the step
     waking: float = 0.0  # sign of a of the neurons that can leave w = 0 now
 
@@ -67,7 +69,11 @@ class StepEvents:
     def first_release(self, step: Step, band: float, slowest: float) -> tuple[float, Pending] | None:
         """When within the step a hold first ends; speeds below `slowest` end none."""
         found = self.holds.first_end(step.pulls, band, slowest)
-        return None if found is None else (found[0], Pending(group=found[1], line=found[2], side=found[3]))
+        if found is None:
+            return None
+        u, group, line, side = found
+        leaves, away = side_left(step.pulls @ self.holds.both(group, line).T, u, side, band)
+        return u, Pending(group=group, line=line, side=side, leaves=leaves, away=away)
 
     def first_waking(self, step: Step) -> tuple[float, Pending] | None:
         """When within the step neurons held at w = 0 can first leave it."""
@@ -130,27 +136,50 @@ class StepEvents:
         members = groups.groups[pending.group].members.copy()
         theta = groups.some(members, groups.carried)
         signs = np.array([
-            self.decisions.release(h, theta[m], groups.patterns[h], pending.line, pending.side, pull, s)
+            self.decisions.release(h, theta[m], groups.patterns[h], pending.line, pending.leaves, pull, s, pending.away)
             for m, h in enumerate(members)
         ])  # fmt: skip
         groups.replace(members, theta, signs)
 
     def _settle(self, pending: Pending, pull: Array, s: float, project: bool, again: bool) -> None:
-        groups, decisions, h = self.groups, self.decisions, pending.neuron
-        neuron = groups.some(np.array([h]), groups.carried)[0]
-        if pending.line == len(self.kinks):
-            pattern, neuron = decisions.turn(h, neuron, groups.patterns[h], pull, s)
-        else:
+        """Decide the neuron that has arrived, and those that have arrived with it."""
+        groups, line = self.groups, pending.line
+        arrived = self._arrived_with(pending)
+        theta = groups.some(arrived, groups.carried)
+        patterns = groups.patterns[arrived]
+        for m, h in enumerate(arrived.tolist()):
+            if line == len(self.kinks):
+                patterns[m], theta[m] = self.decisions.turn(h, theta[m], patterns[m], pull, s)
+                continue
             if project:
                 normal = self._normal(pending)
-                neuron[:-1] -= (normal @ neuron[:-1]) * normal
-            before = groups.patterns[h]
-            with decisions.trial() as keep:
-                pattern, neuron = decisions.settle(h, neuron, before, np.array([pending.line]), pull, s)
-                changed = np.flatnonzero(pattern != before)
-                turns_back = again and all(decisions.just_held(h, line, s) for line in changed.tolist())
-                if not (turns_back and changed.size):  # else two lines would hold it and let it go by turns
-                    keep()
-            if turns_back:
-                pattern = decisions.graze(h, neuron, before, pending.line, pull, s)
-        groups.replace(np.array([h]), neuron[None], pattern[None])
+                theta[m, :-1] -= (normal @ theta[m, :-1]) * normal
+            patterns[m], theta[m] = self._settled(h, theta[m], patterns[m], line, pull, s, again)
+        groups.replace(arrived, theta, patterns)
+
+    def _arrived_with(self, pending: Pending) -> Indices:
+        """The neuron h that has arrived, and those of its pattern and direction that are on the line as well, up to rounding.
+
+        What pulls them back after h has crossed may be faster than they are: each by itself, which of them crosses would be rounding's.
+        """
+        groups, h = self.groups, pending.neuron
+        if pending.line == len(self.kinks):
+            return np.array([h])
+        alike = groups.groups[groups.of_neuron[h]].members
+        theta = groups.some(alike, groups.carried)
+        on_line = np.abs(theta[:, :-1] @ self._normal(pending)) <= ON_KINK_HEIGHT * groups.sizes[alike]
+        same_way = np.sign(theta[:, -1]) == np.sign(theta[alike == h, -1])
+        return np.asarray(alike[(alike == h) | (on_line & same_way)])
+
+    def _settled(
+        self, h: int, neuron: Array, before: Signs, line: int, pull: Array, s: float, again: bool
+    ) -> tuple[Signs, Array]:
+        """Pattern and weights of neuron h, which has reached the line."""
+        decisions = self.decisions
+        with decisions.trial() as keep:
+            pattern, neuron = decisions.settle(h, neuron, before, np.array([line]), pull, s)
+            changed = np.flatnonzero(pattern != before)
+            turns_back = again and all(decisions.just_held(h, held, s) for held in changed.tolist())
+            if not (turns_back and changed.size):  # else two lines would hold it and let it go by turns
+                keep()
+        return (decisions.graze(h, neuron, before, line, pull, s) if turns_back else pattern), neuron

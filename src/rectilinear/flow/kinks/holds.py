@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ...arrays import Array, Signs
-from ..collocation import first_root, may_fall
+from ..collocation import basis_at, first_root, may_fall
 from ..compiled import kernel
 from .geometry import Kinks
 from .neuron_groups import Groups
+
+NO_JUMP_LEFT = 10.0  # times what is rounding of a hold's functions: a jump as small is zero
 
 
 def functions_of(kinks: Kinks, pattern: Signs, sign_a: float) -> tuple[Array, Array]:
@@ -19,6 +21,19 @@ def functions_of(kinks: Kinks, pattern: Signs, sign_a: float) -> tuple[Array, Ar
     """
     share, jump = kinks.hold_rows(pattern)
     return -sign_a * share, -sign_a * (jump - share)
+
+
+def side_left(both: Array, u: float, side: int, band: float) -> tuple[int, tuple[float, float]]:
+    """The side to which neurons leave whose hold ends at u by the function of `side`, given both functions (6, 2) at the nodes of a step.
+
+    Where their sum, the jump, vanishes too, the pull changes sign, and what attracted comes to repel: then descent is left on the side
+    that pushes less, and the velocities below and above come with it.
+    """
+    here, there = basis_at(u) @ both, both[-1]
+    if here.sum() > NO_JUMP_LEFT * band:
+        return side, (0.0, 0.0)
+    below, above = np.abs(there - here).tolist()
+    return -1 if below < above else 1, (min(float(there[0]), 0.0), max(-float(there[1]), 0.0))
 
 
 class Holds:
@@ -51,8 +66,15 @@ class Holds:
 
     def row(self, group: int, line: int, side: int) -> Array:
         """The function that falls through zero where this group leaves this line to this side."""
+        return np.asarray(self.both(group, line)[0 if side < 0 else 1])
+
+    def both(self, group: int, line: int) -> Array:
+        """The two functions (2, samples) of this hold: that of leaving downwards, and that of leaving upwards.
+
+        For a unit outgoing weight they are the velocities towards the kink from below and from above. Their sum is the jump.
+        """
         hold = int(np.flatnonzero((self.group == group) & (self.line == line))[0])
-        return np.asarray(self.rows[hold + (0 if side < 0 else len(self))])
+        return np.asarray(self.rows[[hold, hold + len(self)]])
 
     def first_end(self, pulls: Array, band: float, slowest: float) -> tuple[float, int, int, int] | None:
         """The first hold to end within a step with pulls (6, samples) at its nodes: time u, group, line and side it leaves to.

@@ -175,6 +175,10 @@ class Groups:
         """These neurons (chosen, inputs + 1), given the carriers."""
         return self.paths(neurons, carried[None])[0]
 
+    def have_grown(self, lengths: Array) -> None:
+        """Neurons are this long now: heights over kinks round as their largest length since they were grouped does."""
+        np.maximum(self.sizes, lengths, out=self.sizes)
+
     def replace(self, changed: Indices, theta: Array, patterns: Signs) -> None:
         """Neurons `changed` have new weights (changed, inputs + 1) and patterns (changed, lines): group them anew."""
         for k, group in enumerate(self.groups):
