@@ -11,6 +11,7 @@ import rectilinear as rl
 from rectilinear import cli
 from rectilinear.diagnose import ENDINGS, FINDINGS
 from rectilinear.diagnose.look_ahead import _told_apart
+from rectilinear.diagnose.outlook import time_scale
 
 SMALLER = {"sine_teacher": {"pairs": 100}, "linear_teacher": {"pairs": 100}}
 DRAWN = [name for name in rl.datasets.NAMES if name not in ("digits", "breast_cancer", "diabetes")]
@@ -454,6 +455,41 @@ def test_a_loss_stays_only_where_none_is_lower():
     network = rl.Network(1, (10,))
     ahead = rl.diagnose(rl.Problem(line, network, network.init(1e-3, seed=0))).outlook.ahead
     assert ahead is None or "stays there" in repr(ahead)
+
+
+def test_little_noise_that_is_left_to_fit_is_no_rest():
+    """A hundredth of the first loss is left, all of which a wide network fits later."""
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((60, 5))
+    noisy = rl.Dataset(x, x @ [1.0, -2.0, 0.5, 0.0, 1.5] + 0.3 * rng.standard_normal(60))
+    ahead = rl.diagnose(rl.Problem(noisy, rl.Network(5, (30,)))).outlook.ahead
+    assert ahead.is_over
+    assert ahead.last_loss < 0.01 * ahead.loss[0]
+    assert "falling slowly by then" in repr(ahead)
+
+
+@pytest.mark.parametrize("loss", ["square", "logistic"])
+@pytest.mark.parametrize("noise", [1e-9, 1e-3])
+def test_pulls_that_nearly_cancel_set_no_pace(noise, loss):
+    """XOR with noise is learned as XOR is; its linear part alone would take 1/noise as long, and was followed for minutes."""
+    data, net = rl.datasets.xor(), rl.Network(2, (20,))
+    near = rl.Dataset(data.x + noise * np.random.default_rng(0).standard_normal(data.x.shape), data.y)
+    exactly, nearly = (time_scale(rl.Problem(one, net, loss=loss)) for one in (data, near))
+    assert 0.3 < nearly / exactly < 3.0
+    found = rl.diagnose(rl.Problem(near, net, loss=loss))
+    run = rl.simulate(rl.Problem(data, net, loss=loss), found.outlook.ahead.run.times)
+    assert found.outlook.ahead.first_drop == pytest.approx(rl.measures.time_to_loss(run, run.loss[0] / 2), rel=0.05)
+
+
+def test_a_column_that_counts_the_rows_is_named():
+    x = np.column_stack([np.arange(3.0, 33.0), np.random.default_rng(0).standard_normal(30)])
+    said = [
+        s.text
+        for s in rl.diagnose(rl.Problem(rl.Dataset(x, x[:, 1], features=["id", "a"]), rl.Network(2, (5,)))).suggestions
+    ]
+    assert "drop 'id' unless the order of the rows means something: it counts them" in said
+    alone = rl.diagnose(rl.Problem(rl.Dataset(x[:, :1], x[:, 1]), rl.Network(1, (5,))))
+    assert not any("counts them" in advice.text for advice in alone.suggestions)
 
 
 def test_losses_that_differ_are_written_so():

@@ -131,7 +131,10 @@ def test_without_any_course_the_page_says_so(six_points):
     assert "What to try" not in page
     only_run = replace(six_points, outlook=silent, verified=Verification(six_points.verified.run, None, ()))
     assert set(lines_by_label(loss_to_come(only_run))) == {"simulated"}
-    assert "The simulation reached the last time asked for." in diagnosis_page(only_run)
+    assert "reached the last time asked for" not in diagnosis_page(only_run)
+    cut = replace(six_points.verified.run, status=rl.Status.OUT_OF_SECONDS)
+    shortened = replace(only_run, verified=Verification(cut, None, ()))
+    assert "The simulation stopped: max_seconds were used up; what was computed is returned." in diagnosis_page(shortened)
 
 
 def test_mirror_images_are_the_data_turned_about_the_origin(six_points):

@@ -61,7 +61,7 @@ class TestManyKinks:
         assert run.audit.energy_residual < 1e-5
         assert [run.events.count(kind) for kind in rl.Kind] == [exact.events.count(kind) for kind in rl.Kind]
         assert np.all(np.diff(run.events.time) >= 0.0)
-        assert run.statistics["sweeps"] > 0 < run.statistics["most groups"]
+        assert run.statistics["sweeps"] > 0 < run.statistics["groups at most"]
 
     def test_no_later_time_needs_no_other_engine(self, monkeypatch):
         monkeypatch.setattr(long_run, "too_many_kinks", lambda problem: True)

@@ -37,7 +37,7 @@ FILES = {
     "missing value in words": (
         "a.csv",
         b"x1,x2,y\n1,2,3\n4,5,NA\n",
-        "a.csv, line 3, column 'y': a finite number is required, found 'NA'; fill it in, or drop the row or column.",
+        "a.csv, line 3, column 'y': a finite number is required, found 'NA'; fill it in, or drop the row.",
     ),
     "text column": (
         "a.csv",

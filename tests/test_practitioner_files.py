@@ -1,4 +1,4 @@
-"""Thirty files as people have them: each is read as what it means, or refused with one sentence that says what to do."""
+"""Files as people have them: each is read as what it means, or refused with one sentence that says what to do."""
 
 import gzip
 import io
@@ -96,6 +96,16 @@ READ = {
     "one array": ("a.npy", array(np.column_stack([X, Y])), {}, X, Y, ()),
     "truth values": ("a.npz", archive(x=X, y=CLASSES > 0), {}, X, CLASSES, ("labels in column 'y': False is -1, True is +1",)),
     "six digits": ("a.csv", table(BOTH, form="{:.6g}"), {}, X, Y, ()),
+    "UTF-16": ("a.csv", table(BOTH, ";").decode().encode("utf-16"), {}, X, Y, ("columns are separated by semicolons",)),
+    "separators at the ends of lines": ("a.csv", table(BOTH).replace(b"\n", b",\n"), {}, X, Y, ()),
+    "separators at the ends of rows": ("a.csv", table(BOTH).replace(b"\n", b",\n").replace(b"y,\n", b"y\n"), {}, X, Y, ()),
+    "a line that names the separator": ("a.csv", b"sep=;\n" + table(BOTH, ";"), {}, X, Y, ("columns are separated by semicolons",)),
+    "numbered columns": (
+        "a.csv", table({"0": X[:, 0], "1": X[:, 1], "2": X[:, 2], "3": Y}), {}, X, Y,
+        ("the first line numbers the columns, 0 to 3",),
+    ),
+    "whole numbers that rise": ("a.csv", b"0,1,2\n3,1,2\n", {}, [[0.0, 1.0], [3.0, 1.0]], [2.0, 2.0], ()),
+    "separators within quotes": ("a.csv", b'"size, cm","b;c",y\n1,2,3\n4,5,6\n', {}, [[1.0, 2.0], [4.0, 5.0]], [3.0, 6.0], ()),
 }  # fmt: skip
 REFUSED = {
     "dates": (
@@ -120,6 +130,39 @@ REFUSED = {
         b"a,kind\n1,cat\n2,dog\n3,cow\n", {},
         "a.csv, column 'kind': labels must be numbers or words of two kinds, found 3: 'cat', 'cow', 'dog'; "
         "keep the rows of two classes, or write numbers.",
+    ),
+    "separators of thousands": (
+        b'a,y\n"1,234.5",2\n', {},
+        "a.csv, line 2, column 'a': a finite number is required, found '1,234.5'; write it without separators of thousands.",
+    ),
+    "separators of thousands like decimal commas": (
+        b"a;b;y\n1,234;2.5;1\n", {},
+        "a.csv: decimals must be written in one way, found '1,234' in line 2 and '2.5' in line 2; write no separators of thousands.",
+    ),
+    "percent": (
+        b"a,y\n45 %,2\n", {},
+        "a.csv, line 2, column 'a': a finite number is required, found '45 %'; write it without '%'.",
+    ),
+    "labels that are not all numbers": (
+        b"a,y\n1,2\n2,?\n", {},
+        "a.csv, line 3, column 'y': a finite number is required, found '?'; fill it in, or drop the row.",
+    ),
+    "a column without values": (
+        b"a,b,y\n1,2,\n2,3,\n", {},
+        "a.csv, line 2, column 'y': a finite number is required, found an empty cell; fill it in, or drop the row.",
+    ),
+    "row names of R": (
+        b'"a" "y"\n"1" 2 3\n"2" 4 5\n', {},
+        "a.csv, line 2: 2 cells are required as in the first row, found 3; "
+        "name every column, or write no row names (R: row.names=FALSE).",
+    ),
+    "Excel": (
+        b"PK\x03\x04\x14", {},
+        "a.csv: a text table is required, found a zip archive, as Excel's .xlsx is; save or unpack it as .csv.",
+    ),
+    "names that repeat": (
+        b"a,a,y\n1,2,3\n", {},
+        "a.csv: column names must differ, found 'a' for columns 1 and 2; rename or drop one.",
     ),
 }  # fmt: skip
 

@@ -1,9 +1,11 @@
 """The ledger's page: self-contained, complete, and sound in a real browser."""
 
 import base64
+from io import BytesIO
 
 import pytest
 from matplotlib.figure import Figure
+from PIL import Image
 
 from html_pages import Page, assert_sound_in_a_browser, needs_chromium
 from rectilinear import report
@@ -54,6 +56,11 @@ def test_the_page_is_well_formed_and_needs_nothing_else(written):
     (image,) = page.images
     assert base64.b64decode(image["src"].removeprefix("data:image/png;base64,")).startswith(b"\x89PNG")
     assert image["alt"] == 'A "rising" line.'
+    png = base64.b64decode(image["src"].removeprefix("data:image/png;base64,"))
+    assert 2 * int(image["width"]) in (
+        Image.open(BytesIO(png)).width,
+        Image.open(BytesIO(png)).width - 1,
+    )  # sharp on dense displays
     for paper in PAPERS.values():
         text = text.replace(f'href="{paper.url}"', "")  # links lead elsewhere, nothing is loaded
     assert "http" not in text

@@ -50,6 +50,14 @@ def test_events_keep_their_times_when_joined(problem: rl.Problem) -> None:
     np.testing.assert_allclose(crossings[0], crossings[1], rtol=1e-6)
 
 
+def test_neurons_that_stay_held_are_counted_once(problem: rl.Problem) -> None:
+    whole = rl.simulate(problem, [0.0, 40.0])
+    part = rl.resume(rl.simulate(problem, [0.0, 20.0]), [40.0])
+    assert part.events.count(rl.Kind.HOLD) == whole.events.count(rl.Kind.HOLD) > 0
+    assert [len(its) for its in part.events.held(12)] == [len(its) for its in whole.events.held(12)]
+    assert part.statistics["groups at most"] == whole.statistics["groups at most"]
+
+
 def test_times_must_lie_ahead(problem: rl.Problem) -> None:
     run = rl.simulate(problem, [0.0, 3.0])
     with pytest.raises(rl.InputError, match="times to resume at must lie after the run's last one, 3, found 2"):
@@ -85,7 +93,7 @@ def test_events_are_drawn_with_a_bar_for_each_stretch_of_sliding(problem: rl.Pro
     assert stretches > 0
     assert len(top.lines) == stretches + 1  # one more for the legend
     assert sum(len(marks.get_offsets()) for marks in top.collections) == len(run.events)
-    assert bottom.lines[0].get_ydata().max() == run.statistics["most groups"]
+    assert bottom.lines[0].get_ydata().max() == run.statistics["groups at most"]
 
 
 def test_runs_that_leave_kinks_to_the_error_control_have_no_events_to_draw() -> None:

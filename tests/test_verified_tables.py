@@ -1,6 +1,7 @@
 """Tables that people have: what a diagnosis expects of them, against the simulation, within the error it states."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -98,7 +99,14 @@ def test_a_simulation_that_leaves_the_error_is_said_to():
     found = verified(some(formula(400), 60), "square", width=6)
     wrong = Verification(found.verified.run, None, (), stated=1e-9, found=0.1)
     assert wrong.agrees is False
-    assert "losses differ by 1.0e-01 of the first, more than the 1.0e-09 stated" in verification_sentence(wrong)
+    assert "losses differ by 10 % of the first, more than the 1e-07 % stated" in verification_sentence(wrong)
+
+
+def test_losses_that_differ_by_their_times_alone_are_said_to():
+    found = verified(some(formula(400), 60), "square", width=6)
+    early = Verification(found.verified.run, None, (), stated=3e-3, found=0.0, time_error=0.02)
+    assert early.judgement == "with times off by up to 2 %, losses differ nowhere, within the 0.3 % stated"
+    assert f"With {early.judgement[5:]}." in rl.report.diagnosis_page(replace(found, verified=early))
 
 
 def test_curves_that_are_early_are_near_at_other_times_only():

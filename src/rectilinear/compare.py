@@ -9,7 +9,7 @@ import numpy as np
 
 from .arrays import Array
 from .deprecation import warn_renamed
-from .errors import InputError
+from .errors import InputError, require_kind
 from .problem import Problem
 from .trajectory import Status, Trajectory
 
@@ -36,6 +36,8 @@ def compare(prediction: Trajectory, run: Trajectory) -> Comparison:
     >>> comparison.diverges_at(0.5) is None
     True
     """
+    for one in (prediction, run):
+        require_kind("compare", one, Trajectory, "simulate, descend and predict return")
     _require_one_problem(prediction.problem, run.problem)
     return Comparison(prediction, run, _common_times(prediction, run))
 

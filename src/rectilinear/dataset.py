@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from . import tables
 from .arrays import Array, Indices, Mask
-from .errors import FileError, InputError
+from .errors import FileError, InputError, is_number
 from .mirror_images import mirror_pairs
 from .precision import Precision, stated
 from .transformation import Transformation
@@ -290,15 +290,16 @@ def _columns_of(x: object) -> Sequence[str] | None:
 def _names(features: Sequence[str] | None, inputs: int) -> tuple[str, ...] | None:
     if features is None:
         return None
-    if len(features) != inputs:
-        raise InputError(f"features must name each of the {inputs} inputs, found {len(features)} names.")
+    found = f"{len(features)} names" if isinstance(features, Sized) else repr(features)
+    if not isinstance(features, Sized) or len(features) != inputs:
+        raise InputError(f"features must name each of the {inputs} inputs, found {found}.")
     return tuple(map(str, features))
 
 
 def _checked_precision(precision: Precision | float) -> Precision:
     if isinstance(precision, Precision):
         return precision
-    if not 0.0 <= precision < 1.0:
+    if not is_number(precision) or not 0.0 <= precision < 1.0:
         raise InputError(f"precision must be a relative tolerance from 0 up to 1, found {precision!r}.")
     return stated(precision)
 

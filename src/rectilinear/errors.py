@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from difflib import get_close_matches
 
 
@@ -37,3 +38,20 @@ def did_you_mean(word: object, choices: Iterable[str], aliases: dict[str, str] |
     known = {choice.lower(): choice for choice in choices} | (aliases or {})
     near = get_close_matches(str(word).lower(), known, n=1, cutoff=0.7)
     return f"; did you mean {known[near[0]]!r}?" if near else "."
+
+
+def is_number(value: object) -> bool:
+    """A single number, of whatever type; texts and lists are none.
+
+    >>> is_number(1), is_number("1"), is_number([1.0])
+    (True, False, False)
+    """
+    with suppress(TypeError, ValueError):
+        return hasattr(value, "__float__") and float(value) is not None
+    return False
+
+
+def require_kind(caller: str, value: object, kind: type, makers: str) -> None:
+    """Refuse anything but a `kind`, with a sentence that says which functions make one."""
+    if not isinstance(value, kind):
+        raise InputError(f"{caller} takes a {kind.__name__}, as {makers} it, found {type(value).__name__}.")

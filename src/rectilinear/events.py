@@ -126,10 +126,25 @@ class Events:
         return np.asarray((self.kind == Kind.RELEASE) & (below <= 0.0) & (above >= 0.0) & (below < above))
 
     def followed_by(self, later: Events, shift: float) -> Events:
-        """These events and then `later` ones, whose times are counted from `shift`."""
+        """These events and then `later` ones, whose times are counted from `shift`; what is held still is not held again."""
+        later = later._without_holds(self._held_at_the_end())
         columns = {name: np.concatenate([getattr(self, name), getattr(later, name)]) for name in self.columns()}
         columns["time"][len(self) :] += shift
         return Events(**columns, unlisted=self.unlisted + later.unlisted)
+
+    def _held_at_the_end(self) -> set[tuple[int, int]]:
+        """(neuron, line) of the kinks that hold a neuron after all these events."""
+        stretches = self.held(int(self.neuron.max(initial=-1)) + 1)
+        return {(neuron, line) for neuron, its in enumerate(stretches) for _, to, line in its if to == np.inf}
+
+    def _without_holds(self, already: set[tuple[int, int]]) -> Events:
+        """The same without the first event of each of these (neuron, line), where it is that the neuron comes to be held."""
+        kept = np.ones(len(self), dtype=bool)
+        for k, pair in enumerate(zip(self.neuron.tolist(), self.line.tolist(), strict=True)):
+            if pair in already:
+                already = already - {pair}
+                kept[k] = self.kind[k] != Kind.HOLD
+        return Events(**{name: getattr(self, name)[kept] for name in self.columns()}, unlisted=self.unlisted)
 
     def merged(self, others: list[Events]) -> Events:
         """These events and others, in order of time."""

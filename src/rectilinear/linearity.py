@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .arrays import Array
-from .errors import InputError
+from .errors import InputError, is_number
 from .jsonable import json_text
 
 Function = Callable[[Array], ArrayLike]
@@ -135,7 +135,7 @@ def linearity(f: Function, x: ArrayLike, *, confidence: float = 0.95, seed: int 
     True
     """
     x = _checked_inputs(x)
-    if not 0.0 < confidence < 1.0:
+    if not is_number(confidence) or not 0.0 < confidence < 1.0:
         raise InputError(f"confidence must lie strictly between 0 and 1, found {confidence!r}.")
     if not isinstance(seed, (int, np.integer)) or seed < 0:
         raise InputError(f"seed must be a whole number >= 0, found {seed!r}.")
@@ -177,8 +177,12 @@ def as_function(f: Function, output: int | None = None) -> Function:
     """f as a function of NumPy arrays: PyTorch modules evaluated in double precision, in eval mode, one output of several."""
     torch = sys.modules.get("torch")  # whoever hands over a module has imported it
     function = _of_module(torch, f) if torch is not None and isinstance(f, torch.nn.Module) else f
+    if not callable(function):
+        raise InputError(f"f must be a function of samples (n, d) or a PyTorch module, found {type(f).__name__}.")
     if output is None:
         return function
+    if not isinstance(output, (int, np.integer)):
+        raise InputError(f"output must be the position of one output, found {output!r}.")
     return lambda x: np.asarray(function(x))[:, output]
 
 

@@ -6,6 +6,7 @@ has one output.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sized
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import cast
@@ -46,7 +47,7 @@ class Network:
     trainable: tuple[bool, ...] | None = None
 
     def __post_init__(self) -> None:
-        widths = (self.widths,) if isinstance(self.widths, (int, np.integer)) else tuple(self.widths)
+        widths = tuple(self.widths) if isinstance(self.widths, Iterable) else (self.widths,)
         object.__setattr__(self, "widths", widths)
         for name, size in [("inputs", self.inputs), *((f"widths[{k}]", width) for k, width in enumerate(widths))]:
             if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or size < 1:
@@ -107,8 +108,9 @@ class Network:
 
     def check_weights(self, weights: tuple[ArrayLike, ...]) -> Weights:
         """The weights as frozen float64 arrays of this network's shapes, or a sentence saying what is wrong."""
-        if len(weights) != self.layers:
-            raise InputError(f"weights must hold {self.layers} arrays, one per layer, found {len(weights)}.")
+        if not isinstance(weights, Sized) or len(weights) != self.layers:
+            found = len(weights) if isinstance(weights, Sized) else repr(weights)
+            raise InputError(f"weights must hold {self.layers} arrays, one per layer, found {found}.")
         checked = []
         for k, (layer, shape) in enumerate(zip(weights, self.shapes, strict=True)):
             try:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from .arrays import Array
 from .dataset import Dataset
-from .errors import InputError
+from .errors import InputError, is_number
 from .losses import Loss, named_loss
 from .network import Network, Weights
 from .precision import FLOAT64, Precision
@@ -57,7 +57,7 @@ class Problem:
                 f"the network must have as many inputs as the data, found {network.inputs} and {data.inputs}; "
                 f"use Network(inputs={data.inputs}, ...)."
             )
-        if not np.isfinite(l2) or l2 < 0:
+        if not is_number(l2) or not np.isfinite(l2) or l2 < 0:
             raise InputError(f"l2 must be a number >= 0, found {l2!r}.")
         if loss.is_classification and not np.isin(data.y, (-1.0, 1.0)).all():
             odd_one = data.y[~np.isin(data.y, (-1.0, 1.0))][0]

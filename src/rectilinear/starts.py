@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import Array
-from .errors import InputError, did_you_mean
+from .errors import InputError, did_you_mean, is_number
 
 Shapes = tuple[tuple[int, int], ...]
 
 
 def make(start: str, shapes: Shapes, scale: float, seed: int, direction: ArrayLike | None = None) -> tuple[Array, ...]:
     """Weights of these shapes from the start of that name."""
-    if not np.isfinite(scale) or scale <= 0:
+    if not is_number(scale) or not np.isfinite(scale) or scale <= 0:
         raise InputError(f"scale must be a positive number, found {scale!r}; the papers use 1e-8 to 1e-2.")
     if not isinstance(seed, (int, np.integer)) or seed < 0:
         raise InputError(f"seed must be a whole number >= 0, found {seed!r}.")

@@ -384,9 +384,11 @@ def check_times(times: ArrayLike, allow_infinity: bool = False) -> Array:
     if np.isnan(array).any():
         raise InputError(f"times must be numbers, found nan at position {int(np.isnan(array).argmax())}; drop it.")
     finite = np.isfinite(array[:-1] if allow_infinity and array[-1] == np.inf else array).all()
-    if not finite or array[0] < 0 or not (array[:-1] < array[1:]).all():
+    rising = bool((array[:-1] < array[1:]).all())
+    if not finite or array[0] < 0 or not rising:
+        remedy = "drop those that are not" if rising else "sort them and drop repeats"
         raise InputError(
             f"times must be {'' if allow_infinity else 'finite, '}not negative and strictly rising, "
-            f"found {np.array2string(array, threshold=6, edgeitems=3)}; sort them and drop repeats."
+            f"found {np.array2string(array, threshold=6, edgeitems=3)}; {remedy}."
         )
     return array

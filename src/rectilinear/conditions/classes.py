@@ -24,9 +24,9 @@ def xor_samples(data: Dataset) -> Finding:
     pairs, alone = data.mirror_pairs
     required = "two antipodal pairs with equal labels, of opposite sign across the pairs, on orthogonal lines, are required"
     if len(pairs) != 2 or alone.size or data.y[pairs[0, 0]] * data.y[pairs[1, 0]] >= 0:
-        return measured_finding(
-            "xor_samples", np.inf, data.precision.tolerance, f"{required}; found {of_number(data.samples, 'sample')}."
-        )
+        lonely = f", {alone.size} of them without a mirror image" if alone.size else ""
+        sentence = f"{required}; found {of_number(data.samples, 'sample')}{lonely}."
+        return measured_finding("xor_samples", np.inf, data.precision.tolerance, sentence)
     units = data.x[pairs[:, 0]] / np.linalg.norm(data.x[pairs[:, 0]], axis=1, keepdims=True)
     cosine = abs(float(units[0] @ units[1]))
     labels = float(np.abs(np.diff(data.y[pairs], axis=1)).max() / np.abs(data.y).max())

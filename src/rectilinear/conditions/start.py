@@ -87,7 +87,8 @@ def two_class_layer(problem: Problem) -> Finding:
     """a_h = +-1/m with m neurons of either sign; `measured` is the largest relative deviation."""
     second = problem.weights[1][0]
     deviation = float(np.abs(np.abs(second) * len(second) / 2.0 - 1.0).max())
-    balanced = int(np.sum(second > 0)) == int(np.sum(second < 0))
-    measured = deviation if balanced else np.inf
-    sentence = f"the second layer must be +1/m on m neurons and -1/m on m others; it deviates by {measured:.2g}."
+    positive, negative = int(np.sum(second > 0)), int(np.sum(second < 0))
+    measured = deviation if positive == negative else np.inf
+    found = f"it deviates by {measured:.2g}" if positive == negative else f"{positive} are positive and {negative} negative"
+    sentence = f"the second layer must be +1/m on m neurons and -1/m on m others; {found}."
     return measured_finding("two_class_layer", measured, problem.start_precision.tolerance, sentence)

@@ -140,9 +140,8 @@ def verification_sentence(verified: Verification) -> str:
     sentences = [f"{name} {predicted:.4g} predicted, {seen:.4g} simulated" for name, predicted, seen in verified.rows]
     if not sentences:
         sentences = [f"nothing was predicted; the simulated loss ends at {run.loss[-1]:.4g} (t = {run.times[-1]:.4g})"]
-    if verified.found is not None and verified.stated is not None:
-        within = "within" if verified.agrees else "more than"
-        sentences.append(f"losses differ by {verified.found:.1e} of the first, {within} the {verified.stated:.1e} stated")
+    if verified.judgement is not None:
+        sentences.append(verified.judgement)
     if run.status is not Status.FINISHED:
         sentences.append(f"the simulation {run.ended}")
     return "; ".join(sentences) + "."

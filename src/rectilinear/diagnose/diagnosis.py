@@ -18,7 +18,7 @@ from ..problem import Problem
 from ..theorems.theorem import Theorem
 from ..trajectory import Trajectory
 from .card import card, outlook_sentence
-from .look_ahead import LookAhead
+from .look_ahead import NOTED, LookAhead
 from .plain import plain
 
 
@@ -163,7 +163,8 @@ class Verification:
     """The simulated `run` beside the prediction: `comparison` (None where nothing was predicted) and `rows`.
 
     `rows` are (quantity, predicted, simulated); numbers are nan where a side has none. `found` is the largest difference of the
-    losses and `stated` the error that was stated there, both relative to the first loss; None where none was stated.
+    losses and `stated` the error that was stated there, both relative to the first loss; None where none was stated. `found` counts
+    what is left where times may be off by the share `time_error` that was stated of them.
     """
 
     run: Trajectory
@@ -171,6 +172,7 @@ class Verification:
     rows: tuple[tuple[str, float, float], ...]
     stated: float | None = None
     found: float | None = None
+    time_error: float = 0.0
 
     @property
     def agrees(self) -> bool | None:
@@ -178,6 +180,16 @@ class Verification:
         if self.stated is None or self.found is None:
             return None
         return self.found <= self.stated + float(self.run.provenance.get("rtol", 0.0))
+
+    @property
+    def judgement(self) -> str | None:
+        """Whether the losses kept to what was stated, as a sentence without its full stop; None where nothing was."""
+        if self.stated is None or self.found is None:
+            return None
+        allowed = f"with times off by up to {100 * self.time_error:.2g} %, " if self.time_error >= NOTED else ""
+        by = f"by {100 * self.found:.2g} % of the first" if self.found else "nowhere"
+        within = "within" if self.agrees else "more than"
+        return f"{allowed}losses differ {by}, {within} the {100 * self.stated:.2g} % stated"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

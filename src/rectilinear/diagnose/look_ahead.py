@@ -202,7 +202,7 @@ def _ending(seen: LookAhead) -> str:
     network = problem.network
     bounded = network.layers == 2 and not network.bias and problem.loss.name == "square"
     floor = budget(problem.data).loss_floor if bounded else 0.0
-    at_the_floor = seen.last_loss - floor <= SETTLED * (float(seen.loss[0]) - floor)
+    at_the_floor = seen.last_loss - floor <= max(SETTLED * seen.last_loss, LEAST_ERROR * float(seen.loss[0]))
     return "and stays there" if at_the_floor else "falling slowly by then"
 
 

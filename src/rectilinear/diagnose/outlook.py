@@ -30,6 +30,7 @@ DOUBLINGS = 12  # of the time in which a run may be over
 NO_LOSS = 1e-12  # a predicted loss below this share of the first one is zero
 NO_FALL = 1e-6  # a loss that falls by less than this share of itself does not fall
 NO_CORRELATION = 1e-10  # |<x y>| below this share of <|x| |y|> is rounding: nothing pulls towards a linear map
+CANCELLED = 0.1  # a pull of all samples below this share of what some neuron sees of it has cancelled
 RESTING = 0.01  # a plateau lower than this share of the first loss is no plateau
 MANY = 2_000  # samples that stand for all where there are more
 ROUGHLY = replace(TWO_NEURONS, solve=partial(solve, tolerance=1e-6))  # for data that are not the user's own
@@ -183,11 +184,21 @@ def _mirrored(problem: Problem) -> Problem:
 
 
 def time_scale(problem: Problem) -> float:
-    """The time in which small weights grow to size one: 2 ln(1/size) / rate, with the pull of all samples as the rate."""
-    pull = np.abs(problem.loss.pull(problem.y, np.zeros_like(problem.y)))
-    aligned = float(np.linalg.norm((np.sign(problem.y) * pull) @ problem.data.x)) / len(pull)
-    spread = float(np.mean(pull * np.linalg.norm(problem.data.x, axis=1)))
-    rate = (aligned if aligned > NO_CORRELATION * spread else spread) or 1.0
+    """The time in which small weights grow to size one: 2 ln(1/size) / rate, with the pull of all samples as the rate.
+
+    Where that nearly cancels, as in XOR, the strongest pull of the samples that a starting neuron sees is the rate, and failing that
+    their mean pull.
+    """
+    pull = problem.loss.pull(problem.y, np.zeros_like(problem.y))
+    pulls = pull[:, None] * problem.data.x
+    aligned = float(np.linalg.norm(pulls.mean(axis=0)))
+    some = slice(None, None, max(1, len(pulls) // MANY))
+    active = problem.network.seen(problem.data.x[some]) @ problem.weights[0].T > 0.0
+    steepest = float(np.linalg.norm(active.T @ pulls[some], axis=1).max()) / len(active)
+    spread = float(np.mean(np.linalg.norm(pulls, axis=1)))
+    rate = aligned if aligned > CANCELLED * steepest else steepest
+    if rate <= NO_CORRELATION * spread:
+        rate = spread or 1.0
     size = max(float(np.linalg.norm(layer)) for layer in problem.weights)
     return 2.0 * max(1.0, float(np.log(1.0 / size)) if size else 1.0) / rate
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arrays import Array, Mask
 from ..problem import Problem
 from ..wording import of_number
 from .diagnosis import Suggestion
 
 OFF_CENTRE = 0.5  # mean of an input, in units of its root mean square, from which on centring is worth a word
 UNEVEN = 1e3  # ratio of the sizes of two inputs from which on the larger one alone is learned at first
+COUNTED = 10  # rows from which on a column that counts them is no coincidence
 NAMED = 3  # inputs that a sentence names
 
 CONVENTION = "nothing here is centred or scaled by itself"
@@ -31,6 +33,9 @@ def preparation_for(problem: Problem) -> list[Suggestion]:
         found.append(Suggestion(text, "a bias is the weight of a constant input"))
     if (constant & (sizes == 0)).any():
         found.append(Suggestion(f"drop {_names(problem, constant & (sizes == 0), verb=False)}: always zero", "no gradient"))
+    if (numbering := _numbering(data.x)).any() and data.inputs > 1:
+        text = f"drop {_names(problem, numbering, verb=False)} unless the order of the rows means something: it counts them"
+        found.append(Suggestion(text, "what numbers the samples says nothing of them"))
     varying = sizes[~constant]
     if varying.size and varying.max() > UNEVEN * varying.min():
         largest, smallest = (int(np.flatnonzero(sizes == s)[0]) for s in (varying.max(), varying.min()))
@@ -40,6 +45,13 @@ def preparation_for(problem: Problem) -> list[Suggestion]:
         )
         found.append(Suggestion(text, CONVENTION))
     return found + _labels(problem)
+
+
+def _numbering(x: Array) -> Mask:
+    """Which columns count the rows."""
+    if len(x) < COUNTED:
+        return np.zeros(x.shape[1], dtype=bool)
+    return np.asarray((x[0] == np.round(x[0])) & (np.diff(x, axis=0) == 1.0).all(axis=0))
 
 
 def _labels(problem: Problem) -> list[Suggestion]:

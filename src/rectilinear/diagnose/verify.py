@@ -60,7 +60,7 @@ def _verified_ahead(
         (f"loss at t = {times[-1]:.4g}", float(expected[-1]), float(seen[-1])),
     ]
     worst = float(outside(times, seen, expected, ahead.time_error).max()) / (float(seen[0]) or 1.0)
-    return Verification(run, None, tuple(rows), stated=ahead.error, found=worst)
+    return Verification(run, None, tuple(rows), stated=ahead.error, found=worst, time_error=ahead.time_error)
 
 
 def _plateau_rows(rest: PlateauForecast, run: Trajectory) -> list[tuple[str, float, float]]:

@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from ..errors import InputError
-from ..problem import Problem
+from ..problem import Problem, require_problem
 from .messages import answer_run, answer_theory, checked, read_request, refusal, welcome
 from .page import module, replay_page, replay_template, style
 from .state import State, state_of
@@ -40,6 +40,7 @@ def explore(problem: Problem, until: float = 3000.0, **start: Any) -> Any:
     >>> net = rl.Network(inputs=2, widths=(4,))
     >>> shown = rl.explore(rl.Problem(rl.datasets.xor(), net, net.init(scale=1e-3, seed=0)), until=100.0)
     """
+    require_problem("explore", problem)
     state = state_of(problem, until, **start)
     try:
         return _widget(state)

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.metadata import version
 from typing import Any
 
-from ..errors import InputError
+from ..errors import InputError, is_number
 from ..progress import Wanted, compilation, reporter
 from ..trajectory import Status
 
@@ -20,7 +20,7 @@ class Watch:
 
     def __init__(self, max_steps: int | None, max_seconds: float | None, progress: Wanted) -> None:
         for name, budget in (("max_steps", max_steps), ("max_seconds", max_seconds)):
-            if budget is not None and not budget > 0:
+            if budget is not None and not (is_number(budget) and budget > 0):
                 raise InputError(f"{name} must be positive, or None for no limit, found {budget!r}.")
         self.max_steps, self.max_seconds, self.progress = max_steps, max_seconds, reporter(progress)
         self.began = self.reported = time.perf_counter()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays import Array
-from ..errors import InputError
+from ..errors import InputError, did_you_mean, is_number
 from ..problem import Problem
 from .engines.constant_pulls import ConstantPulls
 from .engines.early_phase import EarlyPhase
@@ -59,14 +59,16 @@ FEW_KINKS = 1_000  # located by default: seconds
 def checked_rtol(problem: Problem, method: str, rtol: float | None) -> float:
     """The tolerance asked for, or the one that suits the problem and the method."""
     if method not in METHODS and method != "auto":
-        raise InputError(f"method must be auto or one of {', '.join(METHODS)}, found {method!r}.")
+        raise InputError(
+            f"method must be auto or one of {', '.join(METHODS)}, found {method!r}{did_you_mean(method, METHODS)}"
+        )
     if method == "follow" and problem.network.layers > 2:
         raise InputError(
             f"method='follow' is for two layers, found {problem.network.layers}; use kinks, impulses, plain, smooth or auto."
         )
     if rtol is None:
         return default_rtol(problem, method)
-    if not TIGHTEST <= rtol <= LOOSEST:
+    if not is_number(rtol) or not TIGHTEST <= rtol <= LOOSEST:
         raise InputError(f"rtol must lie between {TIGHTEST:g} and {LOOSEST:g}, found {rtol!r}.")
     return rtol
 

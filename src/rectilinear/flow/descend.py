@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, is_number
 from ..problem import Problem, require_problem
 from ..progress import Wanted, shows_progress
 from ..trajectory import Status, Trajectory
@@ -38,7 +38,7 @@ def descend(
     [0.0, 10.0, 20.0, 30.0, 40.0, 50.0]
     """
     require_problem("descend", problem)
-    if not np.isfinite(learning_rate) or learning_rate <= 0:
+    if not is_number(learning_rate) or not np.isfinite(learning_rate) or learning_rate <= 0:
         raise InputError(f"learning_rate must be a positive number, found {learning_rate!r}.")
     for name, value in (("steps", steps), ("record_every", record_every)):
         if not isinstance(value, (int, np.integer)) or value < 1:

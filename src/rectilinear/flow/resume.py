@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Array
-from ..errors import InputError
+from ..errors import InputError, require_kind
 from ..trajectory import Trajectory, check_times
 from .audit import audit_run
 from .simulate import simulate
@@ -27,6 +27,7 @@ def resume(run: Trajectory, times: ArrayLike, **options: Any) -> Trajectory:
     >>> run.times.tolist()
     [0.0, 5.0, 10.0]
     """
+    require_kind("resume", run, Trajectory, "simulate and descend return")
     asked = check_times(times)
     if not len(run) or asked[0] <= run.times[-1]:
         last = run.times[-1] if len(run) else 0.0
@@ -39,7 +40,7 @@ def resume(run: Trajectory, times: ArrayLike, **options: Any) -> Trajectory:
     all_times, loss = np.concatenate([run.times, later]), np.concatenate([run.loss, more.loss])
     audit = audit_run(problem, all_times, loss, joined, None)
     residuals = [a.energy_residual for a in (run.audit, more.audit) if a is not None and a.energy_residual is not None]
-    counted = {key: run.statistics.get(key, 0) + value for key, value in more.statistics.items()}
+    counted = {key: _together(key, run.statistics.get(key, 0), value) for key, value in more.statistics.items()}
     events = run.events.followed_by(more.events, before) if run.events is not None and more.events is not None else None
     return replace(
         more,
@@ -52,6 +53,11 @@ def resume(run: Trajectory, times: ArrayLike, **options: Any) -> Trajectory:
         events=events,
         group_counts=_joined_counts(run.group_counts, more.group_counts, before),
     )
+
+
+def _together(key: str, before: float, after: float) -> float:
+    """What both parts of a run count: sums, and the larger of two largest numbers."""
+    return max(before, after) if key.endswith("at most") else before + after
 
 
 def _joined_counts(first: Array | None, second: Array | None, shift: float) -> Array | None:

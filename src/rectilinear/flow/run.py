@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from ..arrays import Array
-from ..errors import FlowError, InputError
+from ..errors import FlowError, InputError, is_number
 from ..trajectory import Status, Trajectory
 from .audit import audit_run
 from .budgets import Watch, provenance
@@ -46,7 +46,7 @@ class StopRules:
     """The gradient norm or the loss has become small."""
 
     def __init__(self, gradient: float, loss: float) -> None:
-        if not gradient >= 0 or not loss >= 0:
+        if not all(is_number(limit) and limit >= 0 for limit in (gradient, loss)):
             raise InputError(f"stop_gradient and stop_loss must be numbers >= 0, found {gradient!r} and {loss!r}.")
         self.gradient, self.loss = gradient, loss
 

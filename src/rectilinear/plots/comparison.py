@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..compare import Comparison
+from ..errors import require_kind
 from . import style
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def comparison(
     Errors that are exactly zero cannot be shown on the logarithmic axis and are left out.
     `ax` takes two axes to draw on.
     """
+    require_kind("comparison", comparison, Comparison, "compare returns")
     figure, (curves, errors) = style.panels(5.0, 4.4, rows=2, sharex=True, height_ratios=(1.5, 1.0), ax=ax)
     shown = style.showable(comparison.times, log_time)
     times = comparison.times[shown]

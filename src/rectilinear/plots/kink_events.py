@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, require_kind
 from ..events import Kind
 from ..trajectory import Trajectory
 from . import style
@@ -28,6 +28,7 @@ def kink_events(run: Trajectory, *, ax: Axes | Sequence[Axes] | None = None) -> 
 
     `ax` takes the axes to draw on: two where there are groups (`run.group_counts`), one else.
     """
+    require_kind("kink_events", run, Trajectory, "simulate returns")
     events = run.events
     if events is None:
         raise InputError(

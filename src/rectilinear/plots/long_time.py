@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, require_kind
 from ..long_trajectory import LongTrajectory
 from . import style
 
@@ -32,6 +32,7 @@ def long_time(run: LongTrajectory, *, ax: Sequence[Axes] | None = None) -> Figur
     >>> plots.long_time(rl.simulate(problem, log10_times=[1, 10, 100]))
     <Figure size 1125x450 with 2 Axes>
     """
+    require_kind("long_time", run, LongTrajectory, "simulate(..., log10_times=...) returns")
     shown = run.log10_times > 0
     if not shown.any():
         raise InputError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import measures
-from ..errors import InputError
+from ..errors import InputError, require_kind
 from ..trajectory import Trajectory
 from . import style
 
@@ -31,6 +31,7 @@ def singular_values(
     """
     if largest < 1:
         raise InputError(f"largest must be a whole number of singular values >= 1, found {largest}.")
+    require_kind("singular_values", run, Trajectory, "simulate, descend and predict return")
     layers = run.problem.network.layers
     values = [measures.singular_values(run, layer=layer)[:, :largest] for layer in range(layers)]
     shown = style.showable(run.times, log_time)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..arrays import Array
-from ..errors import InputError
+from ..errors import InputError, require_kind
 from . import style
 
 if TYPE_CHECKING:
@@ -33,6 +33,9 @@ def sweep_overview(table: xarray.Dataset, measure: str | None = None, *, ax: Axe
     >>> plots.sweep_overview(xarray.Dataset({"status": status, "height": numbers}, {"delta": [0.1, 0.2, 0.3]}))
     <Figure size 690x450 with 1 Axes>
     """
+    import xarray
+
+    require_kind("sweep_overview", table, xarray.Dataset, "sweep and open_sweep return")
     axes = table["status"].dims
     numbers = [str(name) for name in table.data_vars if table[name].dims == axes and table[name].dtype.kind == "f"]
     chosen = measure or next(iter(numbers), "")

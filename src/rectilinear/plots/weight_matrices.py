@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Array
-from ..errors import InputError
+from ..errors import InputError, require_kind
 from ..trajectory import Trajectory
 from . import style
 
@@ -31,6 +31,8 @@ def weight_matrices(
     leaves the function as it is: each layer by falling weight W_L ... W_{l+1} of its neurons on the output (for two layers:
     by a_h), so that neurons of one sign stand together. `ax` takes as many axes to draw on as there are layers.
     """
+    if not isinstance(weights, (Trajectory, Sequence)):
+        require_kind("weight_matrices", weights, Trajectory, "simulate, descend and predict return")
     layers = (
         weights.weights_at(at) if isinstance(weights, Trajectory) else tuple(np.asarray(w, dtype=float) for w in weights)
     )

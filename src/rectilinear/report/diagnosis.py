@@ -14,15 +14,16 @@ from ..conditions.population import p_words
 from ..datasets import PROMISES
 from ..diagnose import Diagnosis, Reading, Symmetry, Verification
 from ..diagnose.card import certainty, mirrored_sentence, next_sentence, symmetry_sentence
+from ..errors import require_kind
+from ..trajectory import Status
 from ..wording import of_number
 from .diagnosis_figures import loss_to_come, mirror_images, spectrum
-from .html import Html, badge, document, picture, table, tag
+from .html import DENSE, Html, badge, document, picture, table, tag
 from .typeset import typeset
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-DENSE = 2  # pixels of a figure per pixel of the page, for dense displays
 SCREEN = 110  # pixels of the page per inch of a figure
 MEANINGS = {
     **PROMISES,
@@ -58,6 +59,7 @@ PARTS = {
 
 def diagnosis_page(diagnosis: Diagnosis) -> str:
     """The page as one self-contained text: figures are inlined, formulas are plain HTML, nothing is loaded."""
+    require_kind("diagnosis_page", diagnosis, Diagnosis, "diagnose returns")
     return document(
         f"Diagnosis of {diagnosis.problem.data.name}",
         *_in_short(diagnosis),
@@ -67,7 +69,7 @@ def diagnosis_page(diagnosis: Diagnosis) -> str:
         *_budget(diagnosis),
         *_theorems(diagnosis.theorems),
         *_advice(diagnosis),
-        tag("p", f"Made by rectilinear {version('rectilinear')}. Averages <.> are over the samples.", class_="soft"),
+        tag("p", f"Made by rectilinear {version('rectilinear')}. Averages ⟨·⟩ are over the samples.", class_="soft"),
     )
 
 
@@ -109,13 +111,13 @@ def _next(diagnosis: Diagnosis) -> list[Html]:
 def _verified(verified: Verification) -> list[Html]:
     rows = [(name, _number(predicted), _number(seen), _off(predicted, seen)) for name, predicted, seen in verified.rows]
     header = ("Quantity", "Predicted", "Simulated", "Off by")
-    note = f"The simulation {verified.run.ended}."
-    if verified.found is not None and verified.stated is not None:
-        within = "within" if verified.agrees else "more than"
-        note += (
-            f" Losses differ by {_percent(verified.found)} of the first, {within} the {_percent(verified.stated)} stated."
-        )
-    return [*([table(header, rows, class_="measured")] if rows else []), tag("p", note, class_="soft")]
+    notes = [verified.judgement] if verified.judgement is not None else []
+    if verified.run.status is not Status.FINISHED:
+        notes.append(f"the simulation {verified.run.ended}")
+    return [
+        *([table(header, rows, class_="measured")] if rows else []),
+        *(tag("p", _sentence(f"{note}."), class_="soft") for note in notes),
+    ]
 
 
 def _findings(findings: Iterable[Finding]) -> list[Html]:
@@ -127,7 +129,7 @@ def _finding(finding: Finding) -> tuple[str, ...]:
     population = "" if finding.p_value is None else f" For the population: {p_words(finding.p_value)}."
     hypothesis = tag("div", tag("code", finding.name), tag("div", typeset(MEANINGS.get(finding.name, "")), class_="soft"))
     found = _sentence(finding.sentence + population)
-    return badge(VERDICTS[finding.holds]), hypothesis, found, _number(finding.measured), finding.requirement
+    return badge(VERDICTS[finding.holds]), hypothesis, found, _number(finding.measured), typeset(finding.requirement)
 
 
 def _symmetry(diagnosis: Diagnosis) -> list[Html]:
@@ -149,12 +151,12 @@ def _asymmetries(symmetry: Symmetry) -> list[tuple[str, str]]:
         matching = f"{matching} to {_number(symmetry.matching_at_most)}"
     return [
         ("samples without a mirror image −x", _percent(symmetry.unpaired)),
-        (f"optimal-matching distance between x and −x, relative to the spread ({symmetry.matching_method})", matching),
+        (f"distance between x and −x, relative to the spread ({symmetry.matching_method})", matching),
         ("deviation of half-space averages of xxᵀ from full ones (Lemma 10)", _percent(symmetry.half_space_inputs)),
         (f"the same for xy, largest along {symmetry.half_space_direction}", _percent(symmetry.half_space_labels)),
         ("distance from even inputs with an odd target", bound + _percent(symmetry.distance)),
-        ("could the population have even inputs", p_words(symmetry.even_p)),
-        ("and an odd target", p_words(symmetry.odd_p)),
+        ("could the population have even inputs", typeset(p_words(symmetry.even_p))),
+        ("and an odd target", typeset(p_words(symmetry.odd_p))),
     ]
 
 
@@ -173,7 +175,7 @@ def _budget(diagnosis: Diagnosis) -> list[Html]:
     return [
         tag("h2", "What can be learned"),
         bar,
-        table(("Part of the labels", "Share of <y²>"), rows, class_="measured"),
+        table(("Part of the labels", "Share of ⟨y²⟩"), rows, class_="measured"),
         tag(
             "p",
             f"The square loss of a two-layer network without bias cannot fall below {_number(round(diagnosis.budget.loss_floor, 15))}.",

@@ -7,6 +7,8 @@ import html
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+DENSE = 2  # pixels of a figure per pixel of the page, for dense displays
+PNG_WIDTH = slice(16, 20)  # bytes of a PNG file
 STYLE = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
 
 
@@ -41,8 +43,9 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], class_: str = ""
 
 
 def figure(path: Path, caption: str, shown: str | None = None) -> Html:
-    """A PNG file as an image within the page, with its caption as it is `shown`, plain by default."""
-    return picture(path.read_bytes(), path.stem, caption, shown)
+    """A PNG file as an image within the page, sharp on dense displays, with its caption as it is `shown` (plain by default)."""
+    png = path.read_bytes()
+    return picture(png, path.stem, caption, shown, width=int.from_bytes(png[PNG_WIDTH], "big") // DENSE)
 
 
 def picture(png: bytes, name: str, caption: str, shown: str | None = None, width: int | None = None) -> Html:
@@ -50,7 +53,8 @@ def picture(png: bytes, name: str, caption: str, shown: str | None = None, width
     size = "" if width is None else f' width="{width}"'
     data = base64.b64encode(png).decode()
     image = Html(f'<img src="data:image/png;base64,{data}" alt="{html.escape(caption)}"{size}>')
-    return tag("figure", image, tag("figcaption", shown or caption), id=f"figure-{name}")
+    text = caption if shown is None else shown
+    return tag("figure", image, *([tag("figcaption", text)] if text else []), id=f"figure-{name}")
 
 
 def document(title: str, *contents: str) -> str:

@@ -27,11 +27,17 @@ def draw_output(ax: Axes, network: Network, weights: Weights, data: Dataset | No
     image = ax.imshow(field, cmap=style.DIVERGING, vmin=-largest, vmax=largest, origin="lower", extent=extent)
     if data is not None:
         ax.contour(x1, x2, field, levels=[0.0], colors="black", linewidths=1.2)
-        colours = ["black" if label > 0 else "white" for label in data.y]
-        ax.scatter(data.x[:, 0], data.x[:, 1], c=colours, s=42, edgecolors="black", linewidths=1.3, zorder=3)
+        for name, face, chosen in (("y > 0", "black", data.y > 0), ("y < 0", "white", data.y < 0)):
+            first, second = data.x[chosen].T
+            ax.scatter(first, second, c=face, s=42, edgecolors="black", linewidths=1.3, zorder=3, label=name)
     ax.set(xlabel="$x_1$", ylabel="$x_2$", xticks=(-1, 0, 1), yticks=(-1, 0, 1))
     bar = ax.figure.colorbar(image, ax=ax, shrink=0.85)
     bar.ax.tick_params(labelsize=style.TICK_SIZE)
+
+
+def name_samples(ax: Axes) -> None:
+    """Which samples are filled, and which are hollow, below all panels."""
+    ax.figure.figure.legend(*ax.get_legend_handles_labels(), loc="outside lower right", ncols=2, handletextpad=0.2)
 
 
 def draw_starts(ax: Axes, settings: Array, found: Array) -> None:

@@ -115,6 +115,6 @@ def _page(makers: Mapping[str, Any], out: Path) -> str:
                 tag("h2", study["question"]),
                 tag("p", study["source"], class_="soft"),
                 tag("p", study["finding"]),
-                figure(out / f"{name}.png", study["question"]),
+                figure(out / f"{name}.png", study["question"], shown=""),
             ]
     return document(TITLE, *parts)

@@ -62,7 +62,8 @@ def _draw(rates: Array, labels: list[str], errors: Array) -> Figure:
     for k, label in enumerate(labels):
         ax.loglog(rates, errors[k], "o-", markersize=3, color=style.colour(k), label=label)
     ax.loglog(rates, errors.max() * rates / rates.max(), **style.PREDICTION, label="order one")
-    ax.xaxis.set_minor_formatter("")  # those of half a decade would lie over each other
+    ax.set_xticks(rates, [f"{rate:g}" for rate in rates])  # those of half a decade would lie over each other
+    ax.xaxis.minorticks_off()
     ax.set(xlabel="step", ylabel="relative error at one time")
     style.legend_beside(ax)
     return figure

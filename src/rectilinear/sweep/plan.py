@@ -47,6 +47,11 @@ class Plan:
         folder: Path | None = None,
     ) -> Plan:
         """Check what can be checked without a problem. Files are relative to `folder`."""
+        if not callable(make) and not isinstance(make, Mapping):
+            raise InputError(
+                "make must be a function that gives a Problem, or a mapping of settings with the data among them, "
+                f"found {type(make).__name__}."
+            )
         fixed = {} if callable(make) else {str(name): value for name, value in make.items()}
         plan = cls(
             make if callable(make) else problem_of,

@@ -21,9 +21,20 @@ from .table import Table, dropped_columns, require_two_columns, target_column
 MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-"}  # how files write a missing value, in lower case
 TRUTH = {"true": 1.0, "false": 0.0}  # how files write truth values, in lower case
 SEPARATORS = {";": "semicolons", "\t": "tabs", ",": "commas", " ": "spaces"}  # where several fit, the first one
+SEPARATOR_LINE = re.compile(r'"?sep=(.)"?', re.IGNORECASE)  # how Excel names the separator, in the first line
+ARCHIVES = {
+    b"PK": "a zip archive, as Excel's .xlsx is",
+    b"\xd0\xcf\x11\xe0": "an old Excel file",
+    b"\x1f\x8b": "a gzip file",
+}
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # how files begin that are written in it
 LOOKED_AT = 50  # rows that the separator is decided on
 COMMENT = "#"
-DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*")
+FEWEST_NUMBERED = 3  # columns: a row 0, 1 may as well be a sample
+DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
+DECIMAL_POINT = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?")
+GROUPS_OF_THREE = re.compile(r"[-+]?\d{1,3}([,.' \u00a0\u202f]\d{3})+([.,]\d+)?")  # 1,234.5 and 1.234,5 and 1 234
+SIGNS = "%$€£¥"  # what stands beside a number
 DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}.*|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}.*")
 
 Row = tuple[int, list[str]]  # the line in the file, counted from 1, and its cells
@@ -36,12 +47,18 @@ class _Layout:
     separator: str
     decimal_comma: bool
     header: list[str] | None
+    numbered: bool = False  # the header numbers the columns
 
     @property
     def notes(self) -> tuple[str, ...]:
-        if self.separator == "," and not self.decimal_comma:
-            return ()
-        return (f"columns are separated by {SEPARATORS[self.separator]}{', decimals by commas' * self.decimal_comma}",)
+        notes = []
+        if self.separator != "," or self.decimal_comma:
+            notes.append(
+                f"columns are separated by {SEPARATORS[self.separator]}{', decimals by commas' * self.decimal_comma}"
+            )
+        if self.numbered and self.header is not None:
+            notes.append(f"the first line numbers the columns, 0 to {len(self.header) - 1}")
+        return tuple(notes)
 
     def number(self, cell: str) -> float | None:
         try:
@@ -57,14 +74,20 @@ def read_text(path: Path, target: str | int | None, drop: Sequence[str]) -> Tabl
     """A table with one sample per row; the first row is a header if it holds names, lines that begin with # are comments."""
     rows, layout = _rows(path)
     columns = len(layout.header or rows[0][1])
+    named_rows = layout.header is not None and all(len(row) == columns + 1 for _, row in rows)
     for line, row in rows:
         if len(row) != columns:
-            raise FileError(f"{path.name}, line {line}: {columns} cells are required as in the first row, found {len(row)}.")
+            names = "; name every column, or write no row names (R: row.names=FALSE)" if named_rows else ""
+            raise FileError(
+                f"{path.name}, line {line}: {columns} cells are required as in the first row, found {len(row)}{names}."
+            )
     if layout.header is not None:
         _check_names(path, layout.header)
     label = target_column(path.name, target, columns, layout.header)
     left_out = dropped_columns(path.name, drop, layout.header) | {label}
     kept = [k for k in range(columns) if k not in left_out]
+    if layout.decimal_comma:
+        _check_decimals(path, rows, [*kept, label])
     x = _numbers(path, rows, kept, layout)
     y, note = _labels(path, rows, label, layout)
     return Table(
@@ -79,27 +102,31 @@ def read_text(path: Path, target: str | int | None, drop: Sequence[str]) -> Tabl
 def _rows(path: Path) -> tuple[list[Row], _Layout]:
     """The rows of numbers and how the file is written."""
     lines = _text(path).splitlines()
+    named = SEPARATOR_LINE.fullmatch(lines[0].strip()) if lines else None
+    if named is not None:
+        lines[0] = ""
     comments = [(k, line) for k, line in enumerate(lines, start=1) if line.lstrip().startswith(COMMENT)]
     written = [line for line in lines if line.strip() and not line.lstrip().startswith(COMMENT)]
     if not any(character not in "\t;, " for line in written for character in line):
         raise FileError(f"{path.name}: at least one row of numbers is required, found an empty file.")
-    separator = _separator(written[:LOOKED_AT])
+    separator = named[1] if named is not None and named[1] in SEPARATORS else _separator(written[:LOOKED_AT])
     try:
-        rows = list(_split(lines, separator))
+        rows = _without_trailing_separators(list(_split(lines, separator)))
     except csv.Error as error:
         raise FileError(f"{path.name}: a text table is required ({error}).") from error
     require_two_columns(path.name, len(rows[0][1]), "separate columns by commas, semicolons or tabs")
     cells = [cell for _, row in rows for cell in row]
     plain = _Layout(separator, separator != "," and _has_decimal_commas(cells), None)
     header: list[str] | None
-    if _is_header(rows[0][1], plain):
+    numbered = _numbers_columns(rows, plain)
+    if numbered or _is_header(rows[0][1], plain):
         header = [cell.strip() for cell in rows[0][1]]
         rows = rows[1:]
     else:
         header = _header_in_comment(comments, rows[0], separator)
     if not rows:
         raise FileError(f"{path.name}: at least one row of numbers is required, found only a header; add samples.")
-    return rows, _Layout(separator, plain.decimal_comma, header)
+    return rows, _Layout(separator, plain.decimal_comma, header, numbered)
 
 
 def _text(path: Path) -> str:
@@ -107,7 +134,10 @@ def _text(path: Path) -> str:
         content = path.read_bytes()
         if path.suffix.lower() == ".gz":
             content = gzip.decompress(content)
-        return content.decode("utf-8-sig")
+        for beginning, kind in ARCHIVES.items():
+            if content.startswith(beginning):
+                raise FileError(f"{path.name}: a text table is required, found {kind}; save or unpack it as .csv.")
+        return content.decode("utf-16" if content.startswith(UTF_16) else "utf-8-sig")
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise FileError(f"{path.name}: a text table is required ({error}); save it as UTF-8 text.") from error
 
@@ -119,8 +149,21 @@ def _split(lines: Iterable[str], separator: str) -> Iterable[Row]:
     return ((reader.line_num, row) for row in reader if any(cell.strip() for cell in row))
 
 
+def _without_trailing_separators(rows: list[Row]) -> list[Row]:
+    """Rows without the empty cell that a separator at the end of every line leaves; the header may do without it."""
+    first, others = rows[0], rows[1:]
+    header_ends_empty = not first[1][-1].strip()
+    if not others or any(row[-1].strip() for _, row in others):
+        return rows
+    if not header_ends_empty and len(first[1]) != len(others[0][1]) - 1:
+        return rows  # a column that has a name, and no values
+    cut = [(line, row[:-1]) for line, row in others]
+    return [(first[0], first[1][:-1]) if header_ends_empty else first, *cut]
+
+
 def _separator(written: Sequence[str]) -> str:
-    """The separator that cuts all rows into equally many cells, two at least; failing that, the one that cuts the first row most."""
+    """The separator that cuts all rows into equally many cells, two at least; failing that, all but the first, which has one cell less
+    (R's row names have no header); failing that, the one that cuts the first row most."""
     counts = {}
     for separator in SEPARATORS:
         try:
@@ -130,11 +173,36 @@ def _separator(written: Sequence[str]) -> str:
     for separator, cells in counts.items():
         if min(cells, default=0) > 1 and len(set(cells)) == 1:
             return separator
+    for separator, cells in counts.items():
+        if min(cells, default=0) > 1 and len(set(cells[1:])) == 1 and cells[1] == cells[0] + 1:
+            return separator
     return max((s for s in counts if s != " "), key=lambda separator: counts[separator][:1], default=",")
 
 
 def _has_decimal_commas(cells: Sequence[str]) -> bool:
-    return any("," in cell and DECIMAL_COMMA.fullmatch(cell) for cell in cells)
+    return any("," in cell and DECIMAL_COMMA.fullmatch(cell.strip()) for cell in cells)
+
+
+def _check_decimals(path: Path, rows: Sequence[Row], columns: Sequence[int]) -> None:
+    """Refuse a table with 1,5 and 1.5 in it: one of the two would be read as another number."""
+    cells = [(line, row[k].strip()) for line, row in rows for k in columns]
+    comma, point = (
+        next((found for found in cells if kind.fullmatch(found[1])), None) for kind in (DECIMAL_COMMA, DECIMAL_POINT)
+    )
+    if comma is not None and point is not None:
+        raise FileError(
+            f"{path.name}: decimals must be written in one way, found {comma[1]!r} in line {comma[0]} and {point[1]!r} in line "
+            f"{point[0]}; write no separators of thousands."
+        )
+
+
+def _numbers_columns(rows: Sequence[Row], layout: _Layout) -> bool:
+    """The first row is 0, 1, 2, ..., as pandas names columns without names, above numbers that are not all whole."""
+    first = [cell.strip() for cell in rows[0][1]]
+    if len(first) < FEWEST_NUMBERED or first != [str(k) for k in range(len(first))]:
+        return False
+    numbers = (layout.number(cell) for _, row in rows[1:] for cell in row)
+    return any(number is not None and not number.is_integer() for number in numbers)
 
 
 def _is_header(row: list[str], layout: _Layout) -> bool:
@@ -171,7 +239,9 @@ def _check_names(path: Path, header: list[str]) -> None:
             )
 
 
-def _numbers(path: Path, rows: Sequence[Row], columns: Sequence[int], layout: _Layout) -> NDArray[np.float64]:
+def _numbers(
+    path: Path, rows: Sequence[Row], columns: Sequence[int], layout: _Layout, are_labels: bool = False
+) -> NDArray[np.float64]:
     """The numbers (rows, columns), or a sentence about the first cell that holds none."""
     try:
         table = np.array([[float(row[k]) for k in columns] for _, row in rows])  # so it is in nearly every file, and fast
@@ -179,20 +249,24 @@ def _numbers(path: Path, rows: Sequence[Row], columns: Sequence[int], layout: _L
             return table
     except ValueError:
         pass
-    return np.array([[_number(path, line, row, k, layout) for k in columns] for line, row in rows])
+    return np.array([[_number(path, line, row, k, layout, are_labels) for k in columns] for line, row in rows])
 
 
-def _number(path: Path, line: int, row: list[str], column: int, layout: _Layout) -> float:
+def _number(path: Path, line: int, row: list[str], column: int, layout: _Layout, is_label: bool) -> float:
     cell = row[column].strip()
     number = layout.number(cell)
     if number is not None and math.isfinite(number):
         return number
     if number is not None or cell.lower() in MISSING:
-        remedy = "fill it in, or drop the row or column"
+        remedy = f"fill it in, or drop the row{'' if is_label else ' or column'}"
     elif DATE.fullmatch(cell):
         remedy = "write dates as numbers, e.g. days since the first, or drop the column"
+    elif GROUPS_OF_THREE.fullmatch(cell):
+        remedy = "write it without separators of thousands"
+    elif layout.number(bare := cell.strip(f"{SIGNS} ")) is not None and bare:
+        remedy = f"write it without {cell.replace(bare, '').strip()!r}"
     else:
-        remedy = "write it as a number, or drop the column"
+        remedy = f"write it as a number, or drop the {'row' if is_label else 'column'}"
     found = repr(cell) if cell else "an empty cell"
     raise FileError(
         f"{path.name}, line {line}, column {layout.name(column)}: a finite number is required, found {found}; {remedy}."
@@ -206,4 +280,4 @@ def _labels(path: Path, rows: Sequence[Row], column: int, layout: _Layout) -> tu
     are_words = all(layout.number(cell) is None and cell.lower() not in MISSING for cell in cells)
     if are_words or all(cell.lower() in TRUTH for cell in cells):
         return classes_from_words(path.name, name, cells)
-    return classes_from_numbers(name, _numbers(path, rows, [column], layout)[:, 0])
+    return classes_from_numbers(name, _numbers(path, rows, [column], layout, are_labels=True)[:, 0])

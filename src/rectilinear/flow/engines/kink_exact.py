@@ -364,7 +364,7 @@ class KinkEngine:
             "steps": self.steps,
             "rejected": self.rejected,
             "gradients": self.evaluations,
-            "most groups": max(count for _, count in self.groups_over_time),
+            "groups at most": max(count for _, count in self.groups_over_time),
         }
 
 

@@ -86,9 +86,10 @@ def _draw_correlated(constant: Array, ranks: Array, margins: Array, balances: Ar
     figure, axes = style.panels(9.0, 2.7, columns=3)
     names = ("stable rank of a class", "largest / smallest margin", "largest / smallest coefficient")
     for ax, values, name in zip(axes, (ranks, margins, balances), names, strict=True):
-        ax.plot(constant, values, color=style.colour(0), linestyle="", marker="o", markersize=4)
-        ax.set(xscale="log", xlabel="constant C", ylabel=name)
+        ax.plot(constant, values, color=style.colour(0), linestyle="", marker="o", markersize=4, label="one data set")
+        ax.set(xscale="log", xlabel="constant C", ylabel=name, xlim=(constant.min() / 1.4, constant.max() * 1.4))
     axes[2].set_yscale("log")
+    axes[0].legend(loc="upper right")
     return figure
 
 

@@ -118,7 +118,7 @@ def draw_figure(found: dict[float, Trajectory], theory: dict[float, Prediction],
     figure, (plain, rescaled, apart) = style.panels(9.6, 2.9, columns=3)
     for k, (alpha, run) in enumerate(found.items()):
         look: dict[str, Any] = {"color": style.colour(k), "label": f"α = {alpha:g}"}
-        plain.plot(run.times, run.loss, **look)
+        plain.plot(run.times, run.loss, **look, linewidth=2.6)  # wide, so that the dashes leave its colour to be seen
         plain.plot(theory[alpha].times, theory[alpha].loss, **style.PREDICTION, label="_" if k else "theory")
         if alpha in errors:
             rescaled.plot(

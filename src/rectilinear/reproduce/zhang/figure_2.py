@@ -17,7 +17,7 @@ from ...sweep import sweep
 from ...theorems.perturbed_symmetry import plateau
 from ...trajectory import Trajectory
 from ..claim import Claim, Evidence, Form, Picture, Verdict, at_least, at_most, between, noted
-from ..panels import draw_output
+from ..panels import draw_output, name_samples
 from ..papers import ZHANG
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ CAPTION = (
 
 @style.paper
 def _draw(run: Trajectory, half_way: int) -> Figure:
-    figure, (curve, during, end) = style.panels(10.2, 2.9, columns=3)
+    figure, (curve, during, end) = style.panels(10.2, 3.1, columns=3)
     data = run.problem.data
     curve.plot(run.times, run.loss, color=style.colour(0))
     curve.axhline(measures.linear_fit_loss(data), color="black", linestyle=":", linewidth=1.2, label="linear regression")
@@ -112,6 +112,7 @@ def _draw(run: Trajectory, half_way: int) -> Figure:
     draw_output(end, run.problem.network, run.final, data)
     during.set_title(f"(b) on the plateau, t = {run.times[half_way]:g}")
     end.set_title("(c) at the end")
+    name_samples(end)
     return figure
 
 

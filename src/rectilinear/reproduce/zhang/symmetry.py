@@ -17,7 +17,7 @@ from ...problem import Problem
 from ...theorems.symmetric_data import linear_twin
 from ...trajectory import Trajectory
 from ..claim import Claim, Evidence, Measurement, Picture, Verdict, at_least, at_most, noted
-from ..panels import draw_output, draw_starts
+from ..panels import draw_output, draw_starts, name_samples
 from ..papers import ZHANG
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def check_bias(full: bool) -> Evidence:
     for bias in (False, True):
         network = Network(2, (50,), bias=bias)
         problem = Problem(data, network, network.init(0.1, seed=0))
-        runs.append(simulate(problem, np.linspace(0.0, 400.0, 201), stop_loss=1e-10))
+        runs.append(simulate(problem, np.linspace(0.0, 400.0, 201)))
     without, with_bias = runs
     return Evidence(
         measurements=(
@@ -40,7 +40,7 @@ def check_bias(full: bool) -> Evidence:
                 1 - 1e-9,
             ),
             at_most("with bias: loss at the end", with_bias.loss[-1], 1e-9),
-            noted("with bias: time at which that is reached", with_bias.times[-1]),
+            noted("with bias: time at which that is reached", measures.time_to_loss(with_bias, 1e-9)),
         ),
         settings={"width": 50, "scale": 0.1, "seed": 0},
         pictures=(Picture("bias", BIAS_CAPTION, _draw_bias(without, with_bias)),),
@@ -55,7 +55,7 @@ BIAS_CAPTION = (
 
 @style.paper
 def _draw_bias(without: Trajectory, with_bias: Trajectory) -> Figure:
-    figure, (curves, left, right) = style.panels(10.2, 2.9, columns=3)
+    figure, (curves, left, right) = style.panels(10.2, 3.1, columns=3)
     for k, (name, run) in enumerate((("without bias", without), ("with bias", with_bias))):
         curves.plot(run.times, run.loss, color=style.colour(k), label=name)
     curves.set(xlabel=style.TIME, ylabel="loss", ylim=(0.0, None), xlim=(0.0, 200.0))
@@ -63,6 +63,7 @@ def _draw_bias(without: Trajectory, with_bias: Trajectory) -> Figure:
     for ax, run, title in ((left, without, "without bias"), (right, with_bias, "with bias")):
         draw_output(ax, run.problem.network, run.final, run.problem.data)
         ax.set_title(title)
+    name_samples(right)
     return figure
 
 
@@ -70,7 +71,7 @@ def check_augmentation(full: bool) -> Evidence:
     data = datasets.gaussian_teacher(inputs=5, samples=60, neurons=3, seed=1)
     network = Network(5, (60,))
     runs = [
-        descend(Problem(chosen, network, network.init(0.1, seed=0)), 0.05, 20_000 if full else 6_000, record_every=60)
+        descend(Problem(chosen, network, network.init(0.1, seed=0)), 0.05, 20_000 if full else 6_000, record_every=10)
         for chosen in (data, data.symmetrised())
     ]
     plain, augmented = runs
