@@ -408,3 +408,19 @@ def test_kernels_are_compiled_ahead(call, monkeypatch):
     assert call("compile").stdout == "all kernels are compiled and kept for later runs\n"
     assert call("compile", "--quiet").stdout == ""
     assert asked == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("option", "wrong", "meant"),
+    [("--loss", "mse", "square"), ("--loss", "logistik", "logistic"), ("--start", "gausian", "gaussian")],
+)
+def test_names_misspelt_are_guessed(call, option, wrong, meant):
+    result = call("diagnose", *SMALL, option, wrong)
+    assert result.exit_code == 2
+    assert result.stderr.endswith(f"; did you mean '{meant}'?\n")
+    assert call("diagnose", *SMALL, option, "nothing").stderr.endswith("'.\n")
+
+
+def test_a_sweep_of_a_file_that_is_not_there_says_so(call, tmp_path):
+    result = call("sweep", tmp_path / "nowhere.toml", "--out", tmp_path / "runs")
+    assert (result.exit_code, result.stderr) == (2, f"Error: {tmp_path / 'nowhere.toml'}: no such file; check the path.\n")

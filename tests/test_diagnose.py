@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from click.testing import CliRunner
 
 import rectilinear as rl
 from rectilinear import cli
-from rectilinear.diagnose import ENDINGS, FINDINGS
+from rectilinear.diagnose import ENDINGS, FINDINGS, look_ahead
 from rectilinear.diagnose.look_ahead import _told_apart
 from rectilinear.diagnose.outlook import time_scale
 
@@ -495,3 +496,18 @@ def test_a_column_that_counts_the_rows_is_named():
 def test_losses_that_differ_are_written_so():
     assert _told_apart([0.5, 0.49912, 0.49884]) == ["0.5", "0.4991", "0.4988"]
     assert _told_apart([0.5, 0.5]) == ["0.5", "0.5"]
+
+
+def test_a_look_ahead_that_is_interrupted_ends_the_diagnosis(call, monkeypatch):
+    """Each of its descents would otherwise swallow one interrupt, and the next begin."""
+    begun = []
+
+    def interrupted(problem, *how, **options):
+        begun.append(how)
+        return replace(rl.descend(problem, 0.1, 1), status=rl.Status.INTERRUPTED)
+
+    monkeypatch.setattr(look_ahead, "descend", interrupted)
+    result = call("diagnose", "gaussian_teacher", "--width", 5)
+    assert result.exit_code == 130
+    assert result.stderr.endswith("interrupted before there was anything to tell\n")
+    assert len(begun) == 1

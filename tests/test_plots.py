@@ -374,6 +374,14 @@ def far(relu):
     return rl.simulate(rl.Problem(data, net, net.init(1e-3, seed=0), loss="logistic"), log10_times=[1, 10])
 
 
+def test_a_single_far_time_is_seen_in_both_panels():
+    data, net = rl.datasets.orthogonally_separable(samples=6, inputs=2), rl.Network(inputs=2, widths=(4,))
+    run = rl.simulate(rl.Problem(data, net, net.init(1e-3, seed=0), loss="logistic"), log10_times=[10])
+    for panel in plots.long_time(run).axes:
+        assert panel.lines
+        assert all(line.get_marker() == "o" for line in panel.lines)
+
+
 DRAWN_ON = {
     "loss_curves": (1, lambda run, ax: plots.loss_curves(run, labels=["a"], ax=ax)),
     "neuron_directions": (1, lambda run, ax: plots.neuron_directions(run.problem.network, run.final, SIX, ax=ax)),

@@ -129,6 +129,8 @@ class TestStudies:
     def test_small_steps(self):
         study = small_steps(rates=np.array([0.02, 0.01, 0.005, 0.0025]))
         np.testing.assert_allclose(values(study, "order"), 1.0, atol=0.2)
+        (ax,) = study.draw().axes
+        assert [label.get_text() for label in ax.get_xticklabels(which="both")] == ["0.02", "0.01", "0.005", "0.0025"]
 
 
 def test_a_run_that_ends_early_is_no_finding():

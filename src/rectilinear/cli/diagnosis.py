@@ -10,6 +10,7 @@ import click
 
 from ..errors import FileError
 from ..progress import ProgressBar
+from ..trajectory import Status
 from .group import main
 from .problems import of_a_problem, problem_from
 from .runs import EXIT_CODES
@@ -31,8 +32,12 @@ def diagnose_command(
     if report is not None and not report.parent.is_dir():
         raise FileError(f"--report {report}: no such folder to write in; create it first.")
     problem = problem_from(**chosen)
-    with ProgressBar(shown=not quiet) as bar:
-        diagnosis = diagnose(problem, verify=verify, max_seconds=max_seconds, progress=bar)
+    try:
+        with ProgressBar(shown=not quiet) as bar:
+            diagnosis = diagnose(problem, verify=verify, max_seconds=max_seconds, progress=bar)
+    except KeyboardInterrupt:
+        click.echo("interrupted before there was anything to tell", err=True)
+        sys.exit(EXIT_CODES[Status.INTERRUPTED])
     if report is not None:
         _write_page(diagnosis, report)
     if as_json:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from ..errors import RectilinearError
+from ..errors import RectilinearError, did_you_mean
 from ..plugins import PluginWarning
 
 
@@ -15,6 +16,20 @@ class Refusal(click.ClickException):
     """A refusal of the package as one sentence on stderr."""
 
     exit_code = 2
+
+
+class NamedChoice(click.Choice[str]):
+    """One of some names; a misspelt one, or what others call it, is guessed."""
+
+    def __init__(self, names: Sequence[str], aliases: dict[str, str] | None = None) -> None:
+        super().__init__(names)
+        self.aliases = aliases
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            self.fail(error.message.removesuffix(".") + did_you_mean(value, self.choices, self.aliases), param, ctx)
 
 
 class RefusingGroup(click.Group):

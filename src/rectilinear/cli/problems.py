@@ -13,11 +13,12 @@ import click
 from .. import datasets
 from ..dataset import Dataset
 from ..errors import InputError, did_you_mean
-from ..losses import LOSSES
+from ..losses import ALIASES, LOSSES
 from ..network import Network
 from ..problem import Problem
 from ..starts import STARTS
 from ..tables import KINDS, kind_of
+from .group import NamedChoice
 
 Command = Callable[..., None]
 Option = Callable[[Command], Command]
@@ -38,9 +39,9 @@ PROBLEM_OPTIONS = (
     click.option("--alpha", type=float, default=0.0, help="Slope on the negative side: 0 is ReLU, 1 is linear."),
     click.option("--bias", is_flag=True, help="Give the first layer biases."),
     click.option("--scale", type=float, default=1e-3, help="Size of the starting weights."),
-    click.option("--start", type=click.Choice(list(STARTS)), default="gaussian", help="Kind of starting weights."),
+    click.option("--start", type=NamedChoice(list(STARTS)), default="gaussian", help="Kind of starting weights."),
     click.option("--seed", type=int, default=0, help="Seed of the starting weights (of the data: --set seed=1)."),
-    click.option("--loss", type=click.Choice(list(LOSSES)), default="square", help="Loss."),
+    click.option("--loss", type=NamedChoice(list(LOSSES), ALIASES), default="square", help="Loss."),
     click.option("--l2", type=float, default=0.0, help="Strength of L2 regularisation."),
 )
 

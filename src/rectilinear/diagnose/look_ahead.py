@@ -137,6 +137,8 @@ def _gentle_rate(problem: Problem) -> float:
 def _descended(problem: Problem, learning_rate: float, steps: int, halves: int) -> Trajectory | None:
     """Gradient descent in steps of a `halves`-th; None where the loss rises, so that steps are too large."""
     run = descend(problem, learning_rate / halves, steps * halves, steps * halves // KEPT, max_seconds=SECONDS)
+    if run.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt  # half a look ahead tells nothing, and the user wants no more of them
     if run.status is Status.DIVERGED or np.diff(run.loss).max(initial=0.0) > RISE * float(run.loss[0]):
         return None
     return run

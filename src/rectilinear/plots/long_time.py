@@ -46,9 +46,10 @@ def long_time(run: LongTrajectory, *, ax: Sequence[Axes] | None = None) -> Figur
     left.margins(0.05)
     for label, colour in ((1.0, style.POSITIVE), (-1.0, style.NEGATIVE)):
         margins = run.normalised_margins[np.ix_(shown, run.problem.y == label)]
-        lines = right.plot(log10_times, margins, linewidth=0.9, color=colour)
+        lines = right.plot(log10_times, margins, "o-", markersize=2, linewidth=0.9, color=colour)
         if lines:
             lines[0].set_label(f"y = {label:+g}")
     right.set(xlabel=LOG_TIME, ylabel="normalised margins", xscale="log")
+    right.margins(0.05)
     style.legend_beside(right)
     return figure

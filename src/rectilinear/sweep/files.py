@@ -26,6 +26,8 @@ def read_plan(path: Path) -> Plan:
     delta = { from = 0.01, to = 0.2, points = 20, spacing = "log" }
     seed = { from = 0, to = 15 }
     """
+    if not path.exists():
+        raise FileError(f"{path}: no such file; check the path.")
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
