@@ -346,8 +346,9 @@ def test_errors_of_carriers_are_those_of_neurons():
         assert frozen.velocity(frozen.start, velocity) == pytest.approx(fresh.velocity(fresh.start, expected), rel=1e-12)
         np.testing.assert_allclose(frozen.neurons(velocity), fresh.neurons(expected), rtol=1e-10, atol=1e-20)
     assert not frozen.follow(np.arange(30) // 15, slopes)
-    assert not frozen.outgrown(1.9 * neurons)
-    assert frozen.outgrown(neurons * np.where(np.arange(30) == 7, 2.1, 1.0)[:, None])
+    assert not frozen.outgrown(100.0 * neurons * np.where(np.arange(30) == 7, 1.9, 1.0)[:, None])
+    assert frozen.outgrown(neurons * np.where(np.arange(30) == 7, 2.4, 1.0)[:, None])
+    assert frozen.outgrown(neurons * np.where(np.arange(30) == 7, 0.4, 1.0)[:, None])
 
 
 def test_flat_weights_and_layers_are_each_other_s_inverse():

@@ -39,7 +39,7 @@ def audit_run(
     loss_error = None
     if errors is not None and energy is not None and len(times) > 1:
         speeds = np.sqrt(np.maximum(np.diff(energy), 0.0) / np.diff(times))
-        lengths = np.sqrt(sum((layer[1:] ** 2).sum(axis=(1, 2)) for layer in weights))
+        lengths = np.sqrt(sum(np.einsum("thd,thd->t", layer[1:], layer[1:]) for layer in weights))
         loss_error = float(np.max(speeds * lengths * errors[1:])) / start
     rise = float(np.max(np.diff(objective), initial=0.0)) / start
     return Audit(drift, rise, residual, weight_error, loss_error)

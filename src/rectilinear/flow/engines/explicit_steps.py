@@ -2,8 +2,9 @@
 
 Steps are of order 8; late, when stability limits them, stabilised ones of order 2 take over as long as they get further.
 In two-layer networks a neuron that is pushed onto a kink from both sides is held there (its velocity is projected) until its
-multiplier leaves [0, 1]. Ordinary crossings are located where neurons share a few patterns and are seen at the tolerance; elsewhere
-they are left to the error control, and where they are too many to resolve, steps are kept above a floor that goes to zero with it.
+multiplier leaves [0, 1]. Where neurons share a few patterns, steps are those of frozen ones, and what crossings within them change is
+made good; elsewhere they are left to the error control, and where they are too many to resolve, steps are kept above a floor that goes to
+zero with it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from ..field import Motion
 from ..field.common_patterns import CommonPatterns
 from ..field.two_layer_kernels import neuron_sizes, restore_balance, square_length
 from ..kinks.decisions import Decisions
+from ..kinks.impulses import Impulses, Missed
 from ..kinks.slides import Path, Slides
 from ..state import Start, flatten, layers_of, neurons_of, unflatten
 from ..steppers.chebyshev import StabilisedStepper
@@ -30,14 +32,14 @@ STIFF = 3.0  # h |lambda| from which the stability of order 8, not its accuracy,
 PATIENCE = 12  # such steps in a row before stabilised ones are tried; doubled each time they did not pay
 WEARY = 6  # stabilised steps in a row that do not pay
 NEARLY = 0.99  # of the way to a kink: it may come sooner than its height and speed say
-# rtol: crossings that change neurons by more than this in a step are located, if neurons share few patterns. Most of the change is right
-# where they are not: on four problems of mirrored data no saved state was off by more than 15 rtol, by 24 with three times as much.
+UNSEEN = 0.1  # rtol: crossings that change neurons by less in a step may be forgotten
+# rtol: those that change them by more are made good, if neurons share few patterns. Most of the change is right where they are not: on
+# four problems of mirrored data no saved state was off by more than 15 rtol, by 24 with three times as much.
 UNLOCATED = 100.0
-LOCATED = 1.0  # rtol: those that change them by less than this are not
-# In units of rtol: neurons of one pattern are corrected rather than stopped at if they cross later than others by so little.
-TOGETHER = 1.0
-BEYOND = 1.3  # times the wait for the next kink, if velocities stay, is a step that meets it
+LEFT_OUT = 2.0  # rtol: of what crossings change, the part that may not be made good
+LONGER = 5.0  # at most by this factor may a step then be longer than the last
 MOST_PATTERNS = 12  # beyond, a field of frozen patterns costs more than the plain one
+FEWER_CARRIERS = 0.2  # of neurons: so few carriers cost less to move than they do, kinks apart
 STANDING, MOST_STANDING = (
     1e-9,
     100,
@@ -62,6 +64,7 @@ class SmoothEngine:
         self.objective = 0.0
         self.slides: Slides | None = None
         self._frozen: CommonPatterns | None = None  # the field while kinks are located
+        self._between_kinks = self._merely_cheaper = False  # the last step crossed none that count; why patterns are frozen
         self._standing = 0  # events in a row that come at once
         weights, t, energy = problem.weights, 0.0, 0.0
         if decisions is not None and start is not None:
@@ -79,7 +82,10 @@ class SmoothEngine:
             self.balance = np.sum(problem.weights[0] ** 2, axis=1) - problem.weights[1][0] ** 2
         self.steps = 0
         self.estimated_error = 0.0
-        self._cut: float | None = None
+        self._cut: float | None = None  # where the step ends before its end, for an event or not
+        self._event: float | None = None
+        self._impulses: Impulses | None = None  # of the kinks crossed in it, where they are made good
+        self._missed: Missed  # by them at its end
         self._dense: DenseOutput | None = None  # of the step just made, once something within it is asked for
 
     @property
@@ -125,8 +131,10 @@ class SmoothEngine:
 
     def attempt(self, t_end: float) -> bool:
         self.steps += 1
-        self._cut = None
-        self._dense = None
+        self._cut = self._event = self._dense = self._impulses = None
+        if self._between_kinks and self.slides is not None and self._freeze(self._neurons(self.t), cheaper=True):
+            self._restart(self.t, self.stepper.y)
+            self._between_kinks, self._merely_cheaper = False, True
         if not self.stepper.step(t_end):
             self._approach()
             if isinstance(self.stepper, StabilisedStepper) and self.stepper.refused >= MOST_REFUSED_IN_ROW:
@@ -134,40 +142,63 @@ class SmoothEngine:
             return False
         self._end_objective = self.objective
         if self.slides is not None:
-            start, end, frozen = self.t, self.step_end, self._frozen is not None
+            start, end = self.t, self.step_end
             path = Path(self._neurons, self._neuron)
-            effect = self.slides.look(path, start, end, frozen)
-            if not frozen and effect > UNLOCATED * self.rtol and self._freeze(self._neurons(start)):
-                self._restart(start, self.stepper.y)
-                self.stepper.step_size = self.stepper.h
+            effect = self.slides.look(path, start, end, self._frozen is not None) / self.rtol
+            if not self._suits(effect):
                 return False
             velocity = self._lifted(self.stepper.end_slope)[:, :-1]
-            located = LOCATED * self.rtol if frozen else np.inf
-            self._cut = self.slides.first_event(path, velocity, start, end, located, TOGETHER * self.rtol)
+            self._event = self._cut = self.slides.first_event(path, velocity, start, end)
+            if self._frozen is not None and effect > UNSEEN:
+                self._impulses = self.slides.impulses(self._frozen, path, start, end)
+                self._keep_impulses_exact(self._impulses)
         return True
 
-    def _freeze(self, theta: Array) -> bool:
-        """Move in a field that is smooth across kinks, to stop at them, if neurons theta (h, inputs + 1) share a few patterns."""
+    def _suits(self, effect: float) -> bool:
+        """Whether the field suits a step in which crossings change neurons by so many tolerances; if not, it is changed."""
+        frozen, start = self._frozen is not None, self.t
+        if frozen and self._merely_cheaper and UNSEEN < effect <= UNLOCATED:
+            y = self._flat(self.stepper.y)
+            self._frozen = None
+        elif not frozen and effect > UNLOCATED and self._freeze(self._neurons(start)):
+            y = self.stepper.y
+        else:
+            self._merely_cheaper &= effect <= UNLOCATED
+            self._between_kinks = not frozen and effect <= UNSEEN
+            return True
+        self._restart(start, y)
+        self.stepper.step_size = self.stepper.h
+        self._between_kinks = self._merely_cheaper = False
+        return False
+
+    def _keep_impulses_exact(self, impulses: Impulses) -> None:
+        """End the step where what crossings change is no longer made good to the tolerance."""
+        start, end = self.t, self.step_end
+        while True:
+            theta = self._neurons(end)
+            self._missed = impulses.by(end, theta)
+            left = impulses.left_out(end, theta, self._missed) / (LEFT_OUT * self.rtol)
+            longer = min(NEARLY * left ** (-1 / 4), LONGER) if left > 0.0 else LONGER
+            if left <= 1.0:
+                break
+            end = self._cut = max(start + longer * (end - start), float(np.nextafter(start + impulses.time.min(), np.inf)))
+        self.stepper.step_size = min(self.stepper.step_size, longer * (end - start))
+
+    def _freeze(self, theta: Array, cheaper: bool = False) -> bool:
+        """Move in a field that is smooth across kinks if neurons theta (h, inputs + 1) share a few patterns, or that is `cheaper`."""
         assert self.slides is not None
-        self._frozen, common, kinks = None, self._common_patterns(), self.slides.kinks
+        most = min(MOST_PATTERNS, int(FEWER_CARRIERS * len(theta)) // theta.shape[1]) if cheaper else MOST_PATTERNS
+        self._frozen, common, kinks = None, self._common_patterns(most), self.slides.kinks
         if common is not None:
             self._frozen = CommonPatterns(self.problem, theta, *common, kinks.normals, kinks.line, kinks.lengths)
         return self._frozen is not None
 
-    def _common_patterns(self) -> tuple[Indices, Array] | None:
+    def _common_patterns(self, most: int = MOST_PATTERNS) -> tuple[Indices, Array] | None:
         """Which of a few patterns each neuron has, and their slopes at the samples, where kinks are just crossed."""
         assert self.slides is not None
         free = not self.slides.bases and self._standing <= MOST_STANDING
-        common = self.slides.common_patterns(MOST_PATTERNS) if free else None
+        common = self.slides.common_patterns(most) if free and most else None
         return None if common is None else (common[0], self.slides.kinks.slopes(common[1]))
-
-    def _next_crossing(self) -> float:
-        """A step that ends a little beyond the next kink, where it will be cut: longer ones are wasted."""
-        assert self.slides is not None
-        assert self._frozen is not None
-        velocity = self._lifted(self.stepper.slopes[0])[:, :-1]
-        strongest = LOCATED * self.rtol / self.stepper.step_size
-        return BEYOND * self.slides.next_crossing(self._neurons(self.t), velocity, self._frozen.pattern, strongest)
 
     def _approach(self) -> None:
         """A step was refused: if a neuron was to be caught by a kink within it, go to that kink, or hold the neuron if it is there."""
@@ -191,9 +222,9 @@ class SmoothEngine:
             y = np.append(self._frozen.start, y[-1])
         self.stepper.restart(t, y)
 
-    def _neurons(self, t: float) -> Array:
-        """Neurons (h, inputs + 1) at a time within the step just made."""
-        return self._lifted(self._at(t))
+    def _neurons(self, t: float | Array) -> Array:
+        """Neurons (..., h, inputs + 1) at a time within the step just made, or at rising times."""
+        return self._lifted(self._at(t) if isinstance(t, float) else self._between(t))
 
     def _neuron(self, t: float, h: int) -> Array:
         """One of them (inputs + 1,)."""
@@ -233,9 +264,26 @@ class SmoothEngine:
     def states(self, times: Array) -> tuple[Array, Array]:
         t = float(times[0])
         at_an_end = len(times) == 1 and (t == self.t or t == self.stepper.t_old + self.stepper.h)
-        y = self._flat(self._at(t)[None].copy() if at_an_end else self._between(times))
+        y = self._at(t)[None].copy() if at_an_end else self._between(times)
+        if self._frozen is not None:
+            y = self._made_good(y, times)
         self._restore_balance(y, times)
         return y[:, :-1], y[:, -1]
+
+    def _made_good(self, y: Array, times: Array) -> Array:
+        """Flat weights and the energy integral at times, of states in frozen patterns, with what crossings within the step change."""
+        theta, energy = self._lifted(y), y[:, -1:].copy()
+        if self._impulses is not None:
+            for k, t in enumerate(times.tolist()):
+                missed = self._impulses.by(t, theta[k]) if t < self.step_end else self._missed
+                theta[k] += missed.first
+                theta[k] += missed.second
+                energy[k] += missed.energy
+        flat = np.empty((len(times), theta[0].size + 1))
+        for layer, part in zip(unflatten(flat[:, :-1], self.shapes), layers_of(theta), strict=True):
+            layer[:] = part
+        flat[:, -1:] = energy
+        return flat
 
     def _restore_balance(self, y: Array, times: Array) -> None:
         """Put |w_h|^2 - a_h^2 of every neuron back to what the flow conserves: a correction of the size of the step's error."""
@@ -243,40 +291,50 @@ class SmoothEngine:
             restore_balance(y, self.shapes[0][1], np.exp(-2.0 * self.problem.l2 * times)[:, None] * self.balance)
 
     def commit(self) -> tuple[float, float]:
-        if self._cut is None:
+        if self._cut is None and self._impulses is None:
             change = self._wants_change()
             self.estimated_error += self.stepper.error * self.rtol
             self.stepper.accept()
             self.objective = self._end_objective  # looks into the step came after
+            passed = self.slides is not None and self.slides.pass_all()
             if self._frozen is None:
                 self._restore_balance(self.stepper.y[None], np.array([self.t]))
             else:
-                self._renew()
+                self._renew(passed)
             if change:
                 self._change_stepper()
         else:
-            y = self._at(self._cut)
-            y = np.append(self._after_event(y, self._cut), y[-1])
-            self._standing = self._standing + 1 if self._cut - self.t <= STANDING * self.stepper.h else 0
-            if self._frozen is not None:
-                self._freeze(neurons_of(unflatten(y[:-1], self.shapes)))
-            self._restart(self._cut, y)
-            self._cut = None
-            if self._frozen is not None:
-                self.stepper.step_size = min(self.stepper.step_size, self._next_crossing())
+            self._go_on_from(self.step_end)
         l2 = self.problem.l2
         penalty = l2 * self.problem.network.penalty(unflatten(self._flat(self.stepper.y)[:-1], self.shapes)) if l2 else 0.0
         return float(np.sqrt(self.stepper.slopes[0][-1])), self.objective - penalty
 
-    def _renew(self) -> None:
-        """After a step in frozen patterns: other patterns or carriers, if neurons have crossed kinks or outgrown them."""
+    def _go_on_from(self, t: float) -> None:
+        """Begin anew at a time within the step just made, where kinks were crossed or neurons caught or let go."""
+        assert self.slides is not None
+        y = self._at(t)
+        if self._frozen is not None:
+            y = self._made_good(y[None], np.array([t]))[0]
+        if self._event is not None and self._event == t:
+            y = np.append(self._after_event(y, t), y[-1])
+        elif self._impulses is not None:
+            self.slides.cross(self._impulses, t)
+        self._standing = self._standing + 1 if t - self.t <= STANDING * self.stepper.h else 0
+        if self._frozen is not None:
+            self._restore_balance(y[None], np.array([t]))
+            self._freeze(neurons_of(unflatten(y[:-1], self.shapes)))
+        self._restart(t, y)
+        self._cut = self._impulses = None
+
+    def _renew(self, passed: bool) -> None:
+        """After a step in frozen patterns: other patterns or carriers, if neurons have passed kinks or outgrown them."""
         assert self._frozen is not None
         assert self.slides is not None
         outgrown = self._frozen.outgrown(self._neurons(self.t))
-        common = self._common_patterns() if self.slides.flipped and not outgrown else None
+        common = self._common_patterns() if passed and not outgrown else None
         if common is not None and self._frozen.follow(*common):
             self.stepper.restart(self.t, self.stepper.y)
-        elif self.slides.flipped or outgrown:
+        elif passed or outgrown:
             y = self._flat(self.stepper.y)
             self._restore_balance(y[None], np.array([self.t]))
             self._freeze(neurons_of(unflatten(y[:-1], self.shapes)))
@@ -285,7 +343,7 @@ class SmoothEngine:
     def _after_event(self, y: Array, t: float) -> Array:
         """The flat weights with which the run goes on from an event at time t."""
         assert self.slides is not None
-        return flatten(layers_of(self.slides.apply(self._neurons(t), t)))
+        return flatten(layers_of(self.slides.apply(neurons_of(unflatten(y[:-1], self.shapes)), t)))
 
     def _wants_change(self) -> bool:
         """Whether the other stepper would go further: stability has limited order 8 for some time, or no longer would."""

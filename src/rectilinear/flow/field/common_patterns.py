@@ -22,7 +22,7 @@ from ..tolerances import TINY
 from .sample_losses import sample_loss, sample_pull
 
 SHORTEST_CARRIER = 1e-8  # of the longest one: what is shorter is known to rounding only
-OUTGROWN = 2.0  # factor by which a neuron changes its size before carriers are made anew, as its errors are measured by it
+OUTGROWN = 2.0  # factor by which a neuron changes its size more than others before carriers are made anew, as its errors are measured by it
 
 
 class Patterns(NamedTuple):
@@ -113,18 +113,18 @@ class CommonPatterns:
     def __init__(
         self, problem: Problem, theta: Array, pattern: Indices, slopes: Array, normals: Array, line: Indices, lengths: Array
     ) -> None:
-        self.pattern, self.trains = pattern, problem.network.trainable_layers
-        self._neurons, self._width = theta.shape
+        self.problem, self.pattern, self.trains = problem, pattern, problem.network.trainable_layers
+        self.neuron_count, self._width = theta.shape
         self._size = np.maximum(row_lengths(theta), TINY)
+        self._membership = (pattern == np.arange(len(slopes))[:, None]).astype(float)
         self._members = [np.flatnonzero(pattern == g) for g in range(len(slopes))]
         axes = [_carriers(theta[own] / self._size[own, None]) for own in self._members]
-        self._mix = [self._size[own, None] * mix for own, (_, mix) in zip(self._members, axes, strict=True)]
         self._first = np.cumsum([0, *(len(carriers) for carriers, _ in axes)])
-        self._place = np.empty(len(theta), np.intp)  # of a neuron among those of its pattern
+        self._mix = np.zeros((len(theta), self._first[-1]))
         masses = np.zeros((self._first[-1], max(len(carriers) for carriers, _ in axes)))
-        for own, mix, begin, end in zip(self._members, self._mix, self._first, self._first[1:], strict=False):
-            self._place[own] = np.arange(len(own))
-            masses[begin:end, : end - begin] = mix.T @ mix
+        for own, (_, shares), begin, end in zip(self._members, axes, self._first, self._first[1:], strict=False):
+            mix = self._size[own, None] * shares
+            self._mix[own, begin:end], masses[begin:end, : end - begin] = mix, mix.T @ mix
         carriers = np.concatenate([carriers for carriers, _ in axes])
         self.start = carriers.ravel()
         self._lengths = self._of_patterns(self.start)
@@ -146,31 +146,76 @@ class CommonPatterns:
         objective, square = velocity_of_carriers(self._patterns, (self.trains[0], self.trains[1]), rows, speeds)
         return objective, square
 
+    def outputs(self, theta: Array) -> Array:
+        """f on the samples, for neurons theta (h, inputs + 1)."""
+        along = (self.products(theta, theta[:, :-1]) @ self._patterns.normals)[:, self._patterns.line]
+        return np.asarray(np.einsum("gi,gi->i", self._patterns.reach, along))
+
+    def products(self, theta: Array, incoming: Array) -> Array:
+        """sum_h a_h w_h of every pattern (patterns, inputs), with incoming weights (h, inputs)."""
+        return np.asarray((self._membership * theta[:, -1]) @ incoming)
+
+    def pulls(self, f: Array) -> Array:
+        """-dl/df/P where outputs are f."""
+        return np.asarray(self.problem.loss.pull(self.problem.y, f)) / len(f)
+
+    def drives(self, pull: Array) -> Array:
+        """g of every pattern (patterns, inputs) where pulls are these."""
+        return self._by_line(self._patterns.reach * pull) @ self._patterns.normals.T
+
+    def _by_line(self, values: Array) -> Array:
+        """Sums over the samples of each line, (..., samples) -> (..., lines)."""
+        line, lines = self._patterns.line, self._patterns.normals.shape[1]
+        rows = values.reshape(-1, len(line))
+        return np.array([np.bincount(line, row, lines) for row in rows], dtype=float).reshape(*values.shape[:-1], lines)
+
+    def bends(self, bend: Array, weights: Array) -> tuple[Array, Array]:
+        """How the pulls of lines, as patterns see them, change with what patterns put out along their normals, (patterns, patterns,
+        lines), and with other outputs, `weights` on the samples, (patterns, lines); pulls change by `bend` times outputs."""
+        reach = self._patterns.reach
+        return self._by_line(bend * reach[:, None] * reach), self._by_line(bend * weights * reach)
+
+    def bent_drives(self, bends: tuple[Array, Array], products: Array, lines: Indices, others: Array) -> Array:
+        """By how much drives (patterns, inputs) change with products, and with `others` (lines,) on these lines."""
+        normals = self._patterns.normals
+        seen = np.einsum("gkl,kl->gl", bends[0], products @ normals)
+        seen[:, lines] += bends[1][:, lines] * others
+        return np.asarray(seen @ normals.T)
+
+    def moved(self, theta: Array, drives: Array) -> Array:
+        """The velocities (a g, g.w) that drives give to neurons."""
+        of_each, found = drives[self.pattern], np.empty_like(theta)
+        np.multiply(theta[:, -1:], of_each, out=found[:, :-1])
+        np.einsum("hi,hi->h", of_each, theta[:, :-1], out=found[:, -1])
+        for layer, trains in ((found[:, :-1], self.trains[0]), (found[:, -1:], self.trains[1])):
+            if not trains:
+                layer[:] = 0.0
+        return found
+
+    def decay(self, theta: Array) -> Array | float:
+        """The velocity by regularisation."""
+        rates = self._patterns.l2
+        return -np.append(np.full(self._width - 1, rates[0]), rates[1]) * theta if any(rates) else 0.0
+
     def neurons(self, carriers: Array) -> Array:
         """The neurons (..., h, inputs + 1) that belong to carriers (..., size)."""
-        rows = carriers.reshape(*carriers.shape[:-1], -1, self._width)
-        found = np.empty((*carriers.shape[:-1], self._neurons, self._width))
-        for own, mix, begin, end in zip(self._members, self._mix, self._first, self._first[1:], strict=False):
-            found[..., own, :] = mix @ rows[..., begin:end, :]
-        return found
+        return np.asarray(self._mix @ carriers.reshape(*carriers.shape[:-1], -1, self._width))
 
     def neuron(self, carriers: Array, h: int) -> Array:
         """One of them (inputs + 1,)."""
-        g = self.pattern[h]
-        return np.asarray(
-            self._mix[g][self._place[h]] @ carriers.reshape(-1, self._width)[self._first[g] : self._first[g + 1]]
-        )
+        return np.asarray(self._mix[h] @ carriers.reshape(-1, self._width))
 
     def outgrown(self, neurons: Array) -> bool:
-        """Whether some neuron has changed its size so much that its errors are no longer measured by it."""
+        """Whether some neuron has changed its size so much more than others of its pattern that its errors are no longer measured by it."""
         growth = row_lengths(neurons) / self._size
-        return bool(np.any((growth > OUTGROWN) | (growth < 1.0 / OUTGROWN)))
+        common = np.sqrt(self._membership @ growth**2 / self._membership.sum(axis=1))[self.pattern]
+        return bool(np.any((growth > OUTGROWN * common) | (growth < common / OUTGROWN)))
 
     def sizes(self, old: Array, new: Array, room: int) -> Array:
         """What errors of carriers are compared with, so that their mean square over the carriers' weights and `room` others is that
         over all neurons' weights and as many others, relative to the sizes of neurons."""
         larger = np.maximum(self._of_patterns(old), self._of_patterns(new)) / self._lengths
-        share = np.sqrt((self._neurons * self._width + room) / (len(old) + room))
+        share = np.sqrt((self.neuron_count * self._width + room) / (len(old) + room))
         return np.asarray(np.repeat(share * larger, np.diff(self._first) * self._width))
 
     def _of_patterns(self, carriers: Array) -> Array:

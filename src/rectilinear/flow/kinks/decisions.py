@@ -69,14 +69,10 @@ class Decisions:
     ) -> None:
         self.log.append((float(t), int(h), int(line), kind, float(below), float(above), float(multiplier)))
 
-    def note_all(
-        self, t: float, neurons: Indices, line: int, kind: Kind, below: float, above: float, multiplier: float
-    ) -> None:
-        """The same event of several neurons."""
-        many = len(neurons)
-        time, *certificate = (np.full(many, value) for value in (t, below, above, multiplier))
-        lines, kinds = np.full(many, line, dtype=np.intp), np.full(many, kind, dtype=np.int8)
-        self._together.append(Events(time, neurons, lines, kinds, certificate[0], certificate[1], certificate[2]))
+    def note_crossings(self, times: Array, neurons: Indices, lines: Indices, below: Array, above: Array) -> None:
+        """Crossings of many neurons."""
+        kinds = np.full(len(times), Kind.CROSS, dtype=np.int8)
+        self._together.append(Events(times, neurons, lines, kinds, below, above, np.full(len(times), np.nan)))
 
     def just_held(self, h: int, line: int, t: float) -> bool:
         """Whether that line has begun to hold neuron h at this very moment."""

@@ -11,7 +11,7 @@ from ...arrays import Array, Indices, Signs
 from ..compiled import in_line, kernel
 
 PIECES = 8  # of a step, in each of which at most one root is looked for
-PASSAGE_HALVINGS = 50
+MOST_ROOT_STEPS, SAME_PASSAGE = 60, 1e-15  # of a root; shares of the step that are one
 
 
 @kernel
@@ -48,6 +48,14 @@ def _height(a: float, b: float, c: float, d: float, u: float) -> float:
     return -4.5 * v * w * x * a + 13.5 * u * w * x * b - 13.5 * u * v * x * c + 4.5 * u * v * w * d
 
 
+@in_line
+def _height_slope(a: float, b: float, c: float, d: float, u: float) -> float:
+    """Its slope."""
+    v, w, x = u - 1 / 3, u - 2 / 3, u - 1.0
+    first, second = -4.5 * (v * w + v * x + w * x) * a, 13.5 * (u * w + u * x + w * x) * b
+    return first + second - 13.5 * (u * v + u * x + v * x) * c + 4.5 * (u * v + u * w + v * w) * d
+
+
 @kernel
 def times_beyond(signs: Signs, heights: Array, kinks: Indices, until: float) -> tuple[Array, Array]:
     """Integrals of chi and of u chi over u in [0, until], chi = 1 while a kink's height is beyond zero, for each of `kinks`."""
@@ -62,16 +70,25 @@ def times_beyond(signs: Signs, heights: Array, kinks: Indices, until: float) -> 
             after = sign * _height(a, b, c, d, end)
             low, high = start, end
             if before * after < 0.0:
-                for _ in range(PASSAGE_HALVINGS):
-                    middle = 0.5 * (low + high)
-                    if before * _height(a, b, c, d, middle) * sign < 0.0:
-                        high = middle
+                u = low + (high - low) * before / (before - after)
+                for _ in range(MOST_ROOT_STEPS):  # Newton's, or halvings where those leave the bracket
+                    height = _height(a, b, c, d, u)
+                    if before * height * sign < 0.0:
+                        high = u
                     else:
-                        low = middle
+                        low = u
+                    slope = _height_slope(a, b, c, d, u)
+                    moved = u - height / slope if slope != 0.0 else low
+                    if not low < moved < high:
+                        moved = 0.5 * (low + high)
+                    if abs(moved - u) <= SAME_PASSAGE:
+                        break
+                    u = moved
+                low = high = u
                 if before < 0.0:
                     low = start
                 else:
-                    low, high = high, end
+                    high = end
             elif before < 0.0 or after < 0.0:
                 low, high = start, end
             else:

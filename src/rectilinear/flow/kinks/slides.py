@@ -9,21 +9,20 @@ import numpy as np
 from scipy.optimize import brentq
 
 from ...arrays import Array, Indices, Mask, Signs
-from ...events import Kind
 from ...problem import Problem
-from ..state import Start
+from ..field.common_patterns import CommonPatterns
+from ..state import Start, row_lengths
 from ..tolerances import NEAR_BOUND, PAST_KINK_HEIGHT, SAME_TIME, SMALLEST_STEP, TINY
-from .contact import resolve
 from .decisions import Decisions
+from .impulses import SIXTHS, Impulses
 
 ROOT_STEPS = 50
-FIRST_LINES = 3  # among which the first to be crossed is looked for
 
 
 class Path(NamedTuple):
     """Where neurons are within a step."""
 
-    neurons: Callable[[float], Array]  # all of them (h, inputs + 1) at a time
+    neurons: Callable[[float | Array], Array]  # all of them (..., h, inputs + 1) at a time, or at rising ones
     neuron: Callable[[float, int], Array]  # one of them (inputs + 1,), which may cost much less
 
 
@@ -34,16 +33,6 @@ def _root(along: Callable[[float], float], start: float, end: float) -> float:
     return float(brentq(along, start, end, xtol=SAME_TIME * end, rtol=SMALLEST_STEP, maxiter=ROOT_STEPS, disp=False))
 
 
-class Crossing(NamedTuple):
-    """Neurons that cross a line together, and the certificate of it."""
-
-    neurons: Indices
-    late: Array  # what each has missed along the line's normal, because it crossed before the last did
-    below: float
-    above: float
-    multiplier: float
-
-
 class Slides:
     """Which neurons of a two-layer network are held on which kinks, and when that changes."""
 
@@ -51,13 +40,10 @@ class Slides:
         self.problem, self.decisions, self.kinks = problem, decisions, decisions.kinks
         self.signs = start.signs.copy()
         self.bases = self._held_bases()
-        self._crossing: Crossing | None = None  # what it is, where neurons cross
         self._event: list[int] = []  # neuron, line and side of the event found last
         self._names = np.random.default_rng(0).integers(-(2**62), 2**62, len(self.kinks))  # of lines, to tell patterns apart
         self._keys: Indices | None = None  # of the neurons' patterns, while known
         self._jumps = np.zeros(len(self.kinks))  # |D| of every line when last looked at
-        self.effect, self.flipped = 0.0, False  # what crossing kinks does within the step, and whether it was merely noted
-        self.passed = 0  # crossings that were not located
 
     def _held_bases(self) -> dict[int, Array]:
         held = np.flatnonzero((self.signs == 0).any(axis=1))
@@ -91,39 +77,24 @@ class Slides:
 
         Where the field goes by the patterns (`frozen`) and not by the sides that neurons are on, rounding takes nobody across.
         """
-        self._crossing, self.flipped, self._theta, self._frozen = None, False, path.neurons(end), frozen
+        self._theta, self._frozen = path.neurons(end), frozen
         self._pull, self._crossed = self.kinks.look(self._theta, self.signs)
         if frozen and len(self._crossed):
-            h, line = self._crossed.T
-            heights = np.abs(np.einsum("kd,kd->k", self._theta[h, :-1], self.kinks.normals[line]))
-            self._crossed = self._crossed[heights > PAST_KINK_HEIGHT * np.linalg.norm(self._theta[h], axis=1)]
+            heights, sizes = np.abs(self._along_normals(self._theta[:, :-1], self._crossed)), row_lengths(self._theta)
+            self._crossed = self._crossed[heights > PAST_KINK_HEIGHT * sizes[self._crossed[:, 0]]]
         jumps = np.abs(self.kinks.jumps(self._pull))
-        self.effect = self._effect(self._crossed, self._theta, np.maximum(jumps, self._jumps), end - start)
+        effect = self._effect(self._crossed, self._theta, np.maximum(jumps, self._jumps), end - start)
         self._jumps = jumps
-        return self.effect
+        return effect
 
-    def first_event(
-        self,
-        path: Path,
-        velocity: Array,
-        start: float,
-        end: float,
-        located: float = np.inf,
-        together: float = 0.0,
-    ) -> float | None:
-        """When within the step just looked at a hold begins or ends first, or neurons cross a kink and change by more than `located`.
-
-        Other crossings are noted as having happened. Neurons of one pattern that cross so nearly together that the first changes by
-        less than the share `together` until the last is across make one event, at that time. `velocity` is that of the first layer at
-        the end of the step.
-        """
+    def first_event(self, path: Path, velocity: Array, start: float, end: float) -> float | None:
+        """When within the step just looked at a hold begins or ends first; `velocity` is that of the first layer at its end."""
         theta, pull, crossed = self._theta, self._pull, self._crossed
         if not len(crossed) and not self.bases:
             return None
         found: list[tuple[float, int, int, int]] = []  # time, neuron, line, side it leaves to (0: it arrives)
-        stopped = self._stopped(crossed, theta, velocity, pull)
         first = end
-        for h, line in self._first_ones(crossed, path, start, end) if self.effect > located else crossed[stopped]:
+        for h, line in crossed[self._stopped(crossed, theta, velocity, pull)]:
             if self._height(path, int(h), int(line), first) < 0.0:  # else it arrives after another
                 first = self._arrival(path, int(h), int(line), start, first)
                 found.append((first, int(h), int(line), 0))
@@ -131,33 +102,44 @@ class Slides:
             for line, side in self._leaving(theta[h], self.signs[h], pull):
                 found.append((self._departure(path, h, line, side, start, end), h, line, side))
         if not found:
-            self._flip(crossed)
-            self.flipped, self.passed = bool(len(crossed)), self.passed + len(crossed)
             return None
         t, *self._event = min(found)
-        t = t if t > start else float(np.nextafter(start, end))
-        if self.effect <= located or self._event[2] or self._event[0] in self.bases:
-            return t
-        held = bool(np.any(stopped & (crossed == self._event[:2]).all(axis=1)))
-        return t if held else self._all_across(path.neurons(t), t, end, together)
+        return t if t > start else float(np.nextafter(start, end))
+
+    def pass_all(self) -> bool:
+        """Note that all are on the other side who are beyond a kink after the step just looked at; whether there were any."""
+        self._flip(self._crossed)
+        return bool(len(self._crossed))
+
+    def impulses(self, field: CommonPatterns, path: Path, start: float, end: float) -> Impulses:
+        """What those missed who crossed kinks in the step just looked at, whose field is that of their patterns."""
+        thetas = path.neurons(start + (end - start) * SIXTHS)
+        return Impulses(field, self.kinks, self._crossed, self.signs, thetas, start, end - start)
+
+    def cross(self, impulses: Impulses, t: float) -> None:
+        """Those who crossed kinks by time t are on the other side."""
+        across = np.flatnonzero(impulses.start + impulses.time < t)
+        h, line, side = impulses.neuron[across], impulses.line[across], impulses.side[across]
+        since, speed, a, jump = (
+            column[across] for column in (impulses.time, impulses.speed, impulses.outgoing, impulses.jump)
+        )
+        here = speed / np.maximum(np.abs(a), TINY)
+        beyond = here - side * np.where(a >= 0.0, jump, -jump)
+        below, above = np.where(side > 0, beyond, here), np.where(side > 0, here, beyond)
+        self.decisions.note_crossings(impulses.start + since, h, line, below, above)
+        self._flip(np.stack([h, line], axis=1))
+
+    def _along_normals(self, rows: Array, pairs: Indices) -> Array:
+        """n_l.v_h of pairs (neuron, line), for rows v (h, inputs); many neurons cross few lines."""
+        lines, place = np.unique(pairs[:, 1], return_inverse=True)
+        return np.asarray((rows @ self.kinks.normals[lines].T)[pairs[:, 0], place])
 
     def _effect(self, crossed: Indices, theta: Array, jumps: Array, length: float) -> float:
         """By which share of its size crossing would change a neuron within the step: root mean square over all neurons."""
         h, line = crossed.T
         changes = length * np.abs(theta[h, -1]) * jumps[line]
-        shares = np.bincount(h, changes, len(theta)) / np.maximum(np.linalg.norm(theta, axis=1), TINY)
+        shares = np.bincount(h, changes, len(theta)) / np.maximum(row_lengths(theta), TINY)
         return float(np.sqrt(np.mean(shares**2)))
-
-    def _first_ones(self, crossed: Indices, path: Path, start: float, end: float) -> Indices:
-        """Of pairs (neuron, line) crossed within the step, for each of the first few lines the one that crosses first."""
-        h, line = crossed.T
-        before, after = (
-            self.signs[h, line] * np.einsum("kd,kd->k", path.neurons(t)[h, :-1], self.kinks.normals[line])
-            for t in (start, end)
-        )
-        order = np.argsort(np.maximum(before, 0.0) / (np.maximum(before, 0.0) - after), kind="stable")
-        _, places = np.unique(line[order], return_index=True)
-        return np.asarray(crossed[order[np.sort(places)[:FIRST_LINES]]])
 
     def next_catch(self, theta: Array, velocity: Array, within: float) -> tuple[float, float] | None:
         """When the next free neuron will be caught by a kink, if `within` that time, and its height over it, relative to its size."""
@@ -184,7 +166,7 @@ class Slides:
         """Of pairs (neuron, line) just crossed, those where both sides push towards the kink, or the neuron is held elsewhere."""
         h, line = crossed.T
         side = -self.signs[h, line]
-        here = side * np.einsum("kd,kd->k", velocity[h], self.kinks.normals[line])
+        here = side * self._along_normals(velocity, crossed)
         jump = theta[h, -1] * self.kinks.jumps(pull)[line]  # along the way it was going
         here, before = (here + jump, here) if self._frozen else (here, here - jump)
         return ((here < 0.0) & (before > 0.0)) | np.isin(h, list(self.bases))
@@ -205,32 +187,9 @@ class Slides:
         share, jump = self.kinks.holds(self.signs[h], self.kinks.pulls(theta))
         return float(-np.sign(theta[h, -1]) * (share[at] if side < 0 else jump[at] - share[at]))
 
-    def _all_across(self, theta: Array, t: float, end: float, together: float) -> float:
-        """When those who cross together with the neuron that arrives at time t are all across; they are remembered as `_crossing`."""
-        h, line, _ = self._event
-        pull, _ = self.kinks.look(theta, self.signs)
-        side, sign_a = int(self.signs[h, line]), 1.0 if theta[h, -1] >= 0.0 else -1.0
-        verdict = resolve(self.kinks, self.signs[h], np.array([line]), sign_a, pull)
-        below, above = float(verdict.below[0]), float(verdict.above[0])
-        before, jump = (above, below - above) if side > 0 else (below, above - below)  # in units of |a|
-        keys = self._known_keys()
-        alike = np.flatnonzero((keys == keys[h]) & (np.sign(theta[:, -1]) == sign_a))
-        outgoing = np.abs(theta[alike, -1])
-        waits = side * (theta[alike, :-1] @ self.kinks.normals[line]) / np.maximum(outgoing * abs(before), TINY)
-        waits[alike == h] = 0.0  # also where it does no more than graze the line
-        shares = waits * outgoing * abs(jump) / np.linalg.norm(theta[alike], axis=1)
-        crossing = (shares <= together) & (t + waits < end)
-        across = t + max(float(waits[crossing].max()), 0.0)
-        # until then the first ones move as before their kink: what they miss is made good
-        late = (across - t - waits[crossing]) * outgoing[crossing] * jump
-        self._crossing = Crossing(alike[crossing], late, below, above, float(verdict.multipliers[0]))
-        return across
-
     def apply(self, theta: Array, t: float) -> Array:
         """Decide the event found last, at time t; the neurons as they go on."""
         h, line, side = self._event
-        if self._crossing is not None:
-            return self._cross(theta, t, self._crossing)
         pull, crossed = self.kinks.look(theta, self.signs)
         self.signs[crossed[:, 0], crossed[:, 1]] *= np.where(crossed[:, 0] == h, 1, -1).astype(np.int8)
         if side:
@@ -243,22 +202,3 @@ class Slides:
             self.signs[h], theta[h] = self.decisions.settle(h, theta[h], self.signs[h], np.array([line]), pull, t)
         self.bases, self._keys = self._held_bases(), None
         return theta
-
-    def _cross(self, theta: Array, t: float, crossing: Crossing) -> Array:
-        """Neurons of one pattern are now across the line of the event."""
-        _, line, _ = self._event
-        theta[crossing.neurons, :-1] += crossing.late[:, None] * self.kinks.normals[line]
-        self._flip(np.stack([crossing.neurons, np.full(len(crossing.neurons), line)], axis=1))
-        self.decisions.note_all(t, crossing.neurons, line, Kind.CROSS, crossing.below, crossing.above, crossing.multiplier)
-        return theta
-
-    def next_crossing(self, theta: Array, velocity: Array, index: Indices, strongest: float) -> float:
-        """How long it takes the mean neuron of each of a few patterns (index into them) to its next kink, if velocities stay.
-
-        Kinks at which neurons do not change their relative velocity by more than `strongest` are left out.
-        """
-        members = (index == np.arange(index.max() + 1)[:, None]) / np.bincount(index)[:, None]
-        normals = self.kinks.normals[self._jumps > strongest]
-        heights, rates = (members @ rows @ normals.T for rows in (theta[:, :-1], velocity))
-        ahead = heights * rates < 0.0
-        return float(np.min(-heights[ahead] / rates[ahead], initial=np.inf))

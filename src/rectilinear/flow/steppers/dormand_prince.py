@@ -22,6 +22,8 @@ EXPLICIT_STAGES = 12
 EXPLICIT_TABLEAU, FINAL = DOP853.A[:EXPLICIT_STAGES, :EXPLICIT_STAGES], DOP853.B
 ERROR_3, ERROR_5 = DOP853.E3, DOP853.E5
 EXPLICIT_CONTROL = StepControl(order=8, grow=8.0)
+# Of h^8 max(|y'|, |y''|), in tolerances, at the first step. The error of order 8 is some 1e-8 of that: Hairer's 0.01 makes it 1e-10.
+FIRST_ERROR = 1e4
 SMOOTH_ORDER = 4  # an error that falls more slowly than this power of the step is not that of a smooth field
 
 
@@ -75,7 +77,7 @@ class ExplicitStepper:
         self.evaluations += 1
 
     def _first_step(self) -> float:
-        """Hairer's guess: the step over which slope and bend change y by about the tolerance."""
+        """Hairer's guess: the step over which slope and bend change y by what order 8 makes of them."""
         scale = self.rtol * self.size(self.y, self.y)
         speed = np.sqrt(np.mean((self.slopes[0] / scale) ** 2))
         if speed == 0.0:
@@ -84,7 +86,7 @@ class ExplicitStepper:
         moved = np.empty_like(self.y)
         self.evaluate(self.y + probe * self.slopes[0], moved)
         bend = np.sqrt(np.mean(((moved - self.slopes[0]) / scale) ** 2)) / probe
-        return float(min(100 * probe, (0.01 / max(speed, bend)) ** (1 / 8)))
+        return float(min(100 * probe, (FIRST_ERROR / max(speed, bend)) ** (1 / 8)))
 
     def step(self, t_end: float) -> bool:
         """Try one step that does not pass `t_end`; False if it was rejected (then try again: the step is smaller)."""

@@ -59,6 +59,7 @@ PLACE_SLOPES = np.array([_slopes(u) for u in PLACES])
 BY_SLOPES = np.linalg.inv(PLACE_SLOPES[:, BY_ENDS:])
 CHECK_AT = 0.38
 CHECK_SLOPES, CHECK_SHARE = _slopes(CHECK_AT), 0.4  # measured: 0.3 in the median, 0.6 in one of twenty
+WORTH_MENDING = 1.0
 # Tolerances: a larger error is not mended by slopes (measured: in the median they make it 7 times smaller).
 WORTH_SLOPES = 8.0
 
@@ -95,7 +96,7 @@ class SeventhOrder:
     def error(self) -> float:
         slope = self._slope_at(LARGEST_DEFECT_AT)
         found = INTERPOLANT_DEFECT_SHARE * self._defect(slope, DEFECT_SLOPES)
-        if not 1.0 < found <= WORTH_SLOPES:
+        if not WORTH_MENDING < found <= WORTH_SLOPES:
             return found
         self._take_slopes(slope)
         return CHECK_SHARE * self._defect(self._slope_at(CHECK_AT), CHECK_SLOPES)
