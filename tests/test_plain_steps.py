@@ -6,6 +6,7 @@ import pytest
 import rectilinear as rl
 from rectilinear.flow import threads
 from rectilinear.flow.budgets import Watch
+from rectilinear.flow.engines import plain_steps as plain_module
 from rectilinear.flow.engines.plain_deep import PlainDeepSteps
 from rectilinear.flow.engines.plain_steps import plain_steps
 from rectilinear.flow.field import make_field
@@ -23,6 +24,8 @@ SETTINGS = [
     {"trainable": (False, True), "l2": 0.01},
     {"trainable": (True, False), "l2": 0.01},
 ]
+
+NO_TIMES = np.empty(0)
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
@@ -47,7 +50,7 @@ def slope_of(engine, single):
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
 def test_slopes_are_those_of_the_problem(setting):
     problem = ordinary(**setting)
-    engine = plain_steps(problem, make_field(problem), 1e-2)
+    engine = plain_steps(problem, make_field(problem), 1e-2, NO_TIMES)
     expected = [
         -gradient if trains else 0 * gradient
         for gradient, trains in zip(problem.gradient(problem.weights), problem.network.trainable_layers, strict=True)
@@ -66,7 +69,7 @@ def test_single_precision_errs_by_its_unit_whatever_the_size_of_weights_and_samp
     sizes = 10.0 ** rng.uniform(-50.0, 0.0, 11)
     sizes[3] = 0.0
     problem = rl.Problem(rl.Dataset(x, np.sign(rng.standard_normal(300))), net, (first * sizes[:, None], second), loss=loss)
-    engine = plain_steps(problem, make_field(problem), 1e-2)
+    engine = plain_steps(problem, make_field(problem), 1e-2, NO_TIMES)
     (dw, da), (ew, ea) = (unflatten(slope_of(engine, single), net.shapes) for single in (True, False))
     reach = np.abs(x).sum(axis=1).mean() * np.exp(scale)  # of pulls, and with them of the drive
     assert np.all(np.abs(dw - ew) <= 4 * UNIT * reach * np.abs(second.T))
@@ -75,7 +78,7 @@ def test_single_precision_errs_by_its_unit_whatever_the_size_of_weights_and_samp
 
 def test_single_precision_is_left_where_the_tolerance_or_a_vanishing_gradient_asks_for_more():
     problem = ordinary(samples=200, scale=0.05)
-    loose, tight = (plain_steps(problem, make_field(problem), rtol).field.single for rtol in (1e-3, 1e-8))
+    loose, tight = (plain_steps(problem, make_field(problem), rtol, NO_TIMES).field.single for rtol in (1e-3, 1e-8))
     assert loose
     assert not tight
 
@@ -84,7 +87,7 @@ def test_single_precision_is_left_where_the_tolerance_or_a_vanishing_gradient_as
     y = x.sum(axis=1) + noise - x @ np.linalg.lstsq(x, noise, rcond=None)[0]  # weights of one fit it best
     net = rl.Network(inputs=4, widths=(2,))
     fitted = rl.Problem(rl.Dataset(x, y), net, (np.ones((2, 4)), np.full((1, 2), 0.5)))
-    assert not plain_steps(fitted, make_field(fitted), 1e-3).field.single
+    assert not plain_steps(fitted, make_field(fitted), 1e-3, NO_TIMES).field.single
 
 
 def test_without_kinks_errors_fall_in_proportion_to_the_tolerance():
@@ -111,12 +114,57 @@ def test_loose_tolerances_choose_plain_steps_where_neurons_would_be_followed():
 
 def test_an_odd_number_of_neurons_is_measured_without_its_padding():
     problem = ordinary(width=7, inputs=5)
-    engine = plain_steps(problem, make_field(problem), 1e-2)
+    engine = plain_steps(problem, make_field(problem), 1e-2, NO_TIMES)
     gradient = problem.gradient(problem.weights)
     slopes = np.concatenate([gradient[0], gradient[1].T], axis=1)
     sizes = np.concatenate([problem.weights[0], problem.weights[1].T], axis=1)
     expected = np.sqrt(np.mean((slopes**2).sum(axis=1) / (sizes**2).sum(axis=1)))
-    assert np.isclose(engine.field.relative(engine.y, engine.y, engine.slopes[:1], np.ones(1)), expected, rtol=1e-12)
+    assert np.isclose(engine.field.relative(engine.y, engine.y, engine.stages.slopes[:1], np.ones(1)), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("setting", [{}, {"loss": "logistic", "alpha": 0.1, "width": 7, "inputs": 5}, {"l2": 0.02}], ids=str)
+def test_steps_made_many_at_a_call_are_those_made_one_by_one(setting, monkeypatch):
+    problem, times, runs = ordinary(samples=200, scale=0.05, **setting), np.linspace(0.0, 5.0, 23), []
+    for most, work in (
+        (32, threads.THREAD_WORK),
+        (1, threads.THREAD_WORK),
+        (32, 0),
+    ):  # the last ones by slopes that threads share
+        monkeypatch.setattr(plain_module, "MOST_AHEAD", most)
+        monkeypatch.setattr(threads, "THREAD_WORK", work)
+        monkeypatch.setenv("RECTILINEAR_THREADS", "2")
+        runs.append(rl.simulate(problem, times, method="plain", rtol=1e-2))
+    together, one_by_one, shared = runs
+    assert np.array_equal(flatten(together.weights), flatten(one_by_one.weights))
+    assert together.audit == one_by_one.audit
+    assert apart(together, shared) < 1e-6  # sums over shares are rounded differently, in single precision
+    assert np.isclose(together.audit.loss_error, shared.audit.loss_error, rtol=1e-3)
+    for run in (one_by_one, shared):
+        assert all(run.statistics[count] == together.statistics[count] for count in ("steps", "gradients", "rejected"))
+
+
+@pytest.mark.parametrize("rule", [{"stop_loss": 0.38}, {"stop_gradient": 0.05}], ids=str)
+def test_rules_end_a_run_between_steps_that_were_made_at_one_call(rule, monkeypatch):
+    problem, runs = ordinary(samples=200, scale=0.5), []
+    for most in (32, 1):
+        monkeypatch.setattr(plain_module, "MOST_AHEAD", most)
+        runs.append(rl.simulate(problem, [0.0, 1.0, 50.0], method="plain", rtol=1e-2, **rule))
+    assert runs[0].status is runs[1].status is not rl.Status.FINISHED
+    assert np.array_equal(runs[0].times, runs[1].times)
+    assert np.array_equal(runs[0].final[0], runs[1].final[0])
+
+
+def test_a_budget_of_steps_ends_a_run_within_steps_that_were_made_at_one_call():
+    run = rl.simulate(ordinary(samples=200, scale=0.5), [0.0, 50.0], method="plain", rtol=1e-2, max_steps=3)
+    assert run.status is rl.Status.OUT_OF_STEPS
+    assert run.statistics["steps"] == 3
+    assert 0.0 < run.times[-1] < 50.0
+
+
+def test_the_loosest_tolerance_still_bounds_the_error_of_the_loss():
+    problem, times = ordinary(samples=200, scale=0.05), np.linspace(0.0, 5.0, 6)
+    exact, run = rl.simulate(problem, times, rtol=1e-6), rl.simulate(problem, times, rtol=3e-2)
+    assert np.abs(run.loss - exact.loss).max() < 3e-2 * exact.loss[0]
 
 
 def deep_ordinary(l2=0.0, **setting):

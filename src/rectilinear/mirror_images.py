@@ -12,16 +12,19 @@ def mirror_pairs(x: Array, tolerance: float) -> tuple[Indices, Indices]:
 
     Exact images are paired first. Cost is near-linear in the samples.
     """
+    largest = np.abs(x).max(axis=0)
+    units = x / np.where(largest > 0.0, tolerance * largest, 1.0) if tolerance else x
+    if tolerance and not len(_with_candidates(units)[0]):  # most tables have none, and one look shows it
+        return np.empty((0, 2), dtype=np.intp), np.arange(len(x))
     pairs, alone = _exact_pairs(x + 0.0)  # + 0.0 turns -0.0 into 0.0
     if alone.size < 2 or tolerance == 0.0:
         return pairs, alone
-    largest = np.abs(x).max(axis=0)
-    near, left = _near_pairs(x[alone] / np.where(largest > 0.0, tolerance * largest, 1.0))
+    near, left = _near_pairs(units[alone])
     return np.concatenate([pairs, alone[near]]), alone[left]
 
 
-def _near_pairs(x: Array) -> tuple[Indices, Indices]:
-    """Pairs with |x_i + x_j| <= 1 in every entry, and the rows left.
+def _with_candidates(x: Array) -> tuple[Indices, Indices, Indices, Indices]:
+    """Which rows may have an image with |x_i + x_j| <= 1 in every entry; the order of all, and where in it their candidates are.
 
     Rows are sorted along one random axis: images lie within a narrow window on its other side.
     """
@@ -29,11 +32,20 @@ def _near_pairs(x: Array) -> tuple[Indices, Indices]:
     along = x @ axis
     window = np.abs(axis).sum() + 1e-12 * np.abs(along).max()
     order = np.argsort(along, kind="stable")
-    first = np.searchsorted(along[order], -along - window)
-    last = np.searchsorted(along[order], -along + window, side="right")
+    ordered = along[order]
+    backwards = -ordered[::-1]  # ascending as well: looking up what is sorted is fast
+    first, last = np.empty(len(x), dtype=np.intp), np.empty(len(x), dtype=np.intp)
+    first[order[::-1]] = np.searchsorted(ordered, backwards - window)
+    last[order[::-1]] = np.searchsorted(ordered, backwards + window, side="right")
+    return np.flatnonzero(last > first), order, first, last
+
+
+def _near_pairs(x: Array) -> tuple[Indices, Indices]:
+    """Pairs with |x_i + x_j| <= 1 in every entry, and the rows left."""
+    likely, order, first, last = _with_candidates(x)
     free = np.ones(len(x), dtype=bool)
     pairs = []
-    for i in np.flatnonzero(last > first).tolist():
+    for i in likely.tolist():
         if not free[i]:
             continue
         free[i] = False

@@ -12,7 +12,7 @@ from ..progress import Wanted, shows_progress
 from ..trajectory import Status, Trajectory
 from .audit import audit_run
 from .budgets import Watch, provenance
-from .choose import SMOOTH_RTOL, largest_product
+from .choose import largest_product
 from .field import field_of_descent
 from .state import flatten, unflatten
 from .threads import blas_threads
@@ -61,7 +61,7 @@ def descend(
         return True
 
     # a learning rate that is too large ends in DIVERGED, said plainly
-    with blas_threads(largest_product(problem, "smooth", SMOOTH_RTOL)), np.errstate(over="ignore", invalid="ignore"):
+    with blas_threads(largest_product(problem, "smooth")), np.errstate(over="ignore", invalid="ignore"):
         try:
             for done in range(1, steps + 1):
                 field.velocity(theta, velocity)

@@ -34,7 +34,7 @@ SHARES = {
     "kinks": Shares(
         (
             "steppers.radau.collocation_step",
-            "field.two_layer_kernels.loss_of_rows",
+            "field.two_layer_kernels.losses_of_rows",
             "kinks.neuron_groups.carry",
         ),
         (

@@ -29,7 +29,7 @@ KERNELS = {
     "engines.light_neuron_kernels.follow_free": "FreeNeurons KinkArrays KnownPulls f f2",
     "engines.light_neuron_kernels.pulls_at": "f2 f f1",
     "field.frozen.rounding": "f2 i1 f3 f2 F1 f1 f1 f",
-    "field.two_layer_kernels.loss_of_rows": "FoldedRows f2 f1",
+    "field.two_layer_kernels.losses_of_rows": "FoldedRows f2 i i i f1",
     "kinks.contact._one_line": "KinkArrays s1 i f1",
     "kinks.contact.multiplier": "f f",
     "kinks.crossings.crossings": "f3 Carrying s2 f1 i i",

@@ -11,7 +11,7 @@ from ..problem import Problem, require_problem
 from ..progress import Wanted, shows_progress
 from ..trajectory import Trajectory, check_times
 from .budgets import Watch
-from .choose import checked_rtol, first_engine, largest_product, moves_in_span, reason
+from .choose import checked_rtol, chosen_method, first_engine, largest_product, moves_in_span, reason
 from .field import make_field
 from .long_run import simulate_long
 from .run import Record, StopRules, drive
@@ -85,13 +85,15 @@ def simulate(
     if times is None:
         raise InputError("simulate needs times, log10_times or until; say how far to go.")
     asked = check_times(times)
-    with blas_threads(largest_product(problem, method, rtol)):
+    chosen = chosen_method(problem, method, rtol)
+    with blas_threads(largest_product(problem, chosen)):
         field = make_field(problem)
-        span = Span(problem, whole=not moves_in_span(problem, method, rtol))
-        engine = first_engine(span.problem, field, method, rtol, early_phase, asked, all_events)
+        span = Span(problem, whole=not moves_in_span(problem, chosen))
+        engine = first_engine(span.problem, field, chosen, rtol, early_phase, asked, all_events)
         record = Record(span, field, engine, len(asked) + 1)  # and where it stopped
         run = record.trajectory(drive(record, asked, watch, rules), watch, rtol)
-    return replace(run, provenance={**run.provenance, "chosen": reason(problem, method, rtol), **_pairing(problem)})
+    why = reason(problem, chosen) if method == "auto" else "asked for"
+    return replace(run, provenance={**run.provenance, "chosen": why, **_pairing(problem)})
 
 
 def _pairing(problem: Problem) -> dict[str, str]:

@@ -63,7 +63,8 @@ class PulledNeurons(NamedTuple):
 
 class Window(NamedTuple):
     """Kinks that a neuron may meet: `near` (3, m) are their heights |n.w|, rates and sides, `normals` (inputs, m); `lines` says which they
-    are, `places` where each line is among them.
+    are, `places` where each line is among them. Beyond the last are some that are never met (line -1), up to whole KINKS_TOGETHER: a
+    processor takes as long for those as for a few.
 
     `everywhere` (2, n) are heights and rates of all kinks at the opening, `opened` (3, inputs) the neuron's w and g there; its last row
     and `products` (n,) are for scratch.
@@ -80,9 +81,10 @@ class Window(NamedTuple):
 
 @kernel
 def new_window(inputs: int, count: int) -> Window:
-    lines, places = np.zeros(count, np.intp), np.zeros(count, np.intp)
-    normals, products = np.empty((inputs, count), np.float32), np.empty(count, np.float32)
-    return Window(np.empty((3, count)), normals, lines, places, np.empty((2, count)), np.empty((3, inputs)), products)
+    room = count + KINKS_TOGETHER
+    lines, places = np.zeros(room, np.intp), np.zeros(count, np.intp)
+    normals, products = np.empty((inputs, room), np.float32), np.empty(room, np.float32)
+    return Window(np.empty((3, room)), normals, lines, places, np.empty((2, count)), np.empty((3, inputs)), products)
 
 
 @fast_kernel
@@ -132,13 +134,14 @@ def open_window(
     window: Window, count: int, neurons: PulledNeurons, n: int, kinks: UnitKinks, way: float, slack_share: float
 ) -> tuple[float, float, int]:  # fmt: skip
     """Close a window of `count` kinks, which brings all of them up to date, and open another: `way` long (negative where a < 0), or
-    shorter, with few kinks within. Returns how long it is, its slack and its number of kinks."""
+    shorter, with few kinks within. Returns how long it is, its slack and its number of kinks, rounded up."""
     near, everywhere, opened, lines = window.near, window.everywhere, window.opened, window.lines
     w, g, sides, across, total = neurons.w[n], neurons.g[n], neurons.sides[n], kinks.across, everywhere.shape[1]
     add_products(across, total, w, opened[0], sides, everywhere[0], window.products)
     add_products(across, total, g, opened[1], sides, everywhere[1], window.products)
     for j in range(count):
-        everywhere[0, lines[j]], everywhere[1, lines[j]] = near[0, j], near[1, j]
+        if lines[j] >= 0:
+            everywhere[0, lines[j]], everywhere[1, lines[j]] = near[0, j], near[1, j]
     opened[0], opened[1] = w, g
     most, size = 2 * max(total // WINDOW_SHARE, SMALLEST_WINDOW), slack_share * np.sqrt(dot(g, g))
     for halvings in range(MOST_HALVINGS):
@@ -153,10 +156,15 @@ def open_window(
             lines[found], window.places[i] = i, found
             near[0, found], near[1, found], near[2, found] = everywhere[0, i], everywhere[1, i], sides[i]
             found += 1
+    whole = -(-found // KINKS_TOGETHER) * KINKS_TOGETHER
+    for j in range(found, whole):
+        lines[j], near[0, j], near[1, j], near[2, j] = -1, np.inf, 0.0, 0.0
     for k in range(g.shape[0]):
         for j in range(found):
             window.normals[k, j] = across[k, lines[j]]
-    return abs(ahead), slack, found
+        for j in range(found, whole):
+            window.normals[k, j] = 0.0
+    return abs(ahead), slack, whole
 
 
 @fast_kernel

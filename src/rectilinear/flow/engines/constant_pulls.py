@@ -23,7 +23,7 @@ from .constant_pull_kernels import MOST_HELD, PulledNeurons, UnitKinks, move_neu
 from .engine import Engine
 
 NEGLIGIBLE_OUTPUTS = 0.1  # outputs may reach this share of rtol, relative to the labels
-OUTPUT_GROWTH = 3.0  # by which outputs are to grow in a step
+OUTPUT_GROWTH = 10.0  # by which outputs are to grow in a step: every one looks at all kinks anew
 SMALLEST_STRETCH = 1e-3  # of such a step: then another engine goes on
 FAR_ENOUGH, TOO_FAR = 0.7, 2.0  # of what they may reach
 MOST_SAMPLES = 2_000  # whose products with each other are kept

@@ -1,19 +1,21 @@
-"""Every neuron through a step whose pulls are known, a few at a call and shared out among threads (neuron_path.py has the kernel)."""
+"""Every neuron through a step whose pulls are known, some at a call and shared out among threads (neuron_path.py has the kernel)."""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 
 from ...arrays import Array, Mask
 from ...problem import Problem
-from ..deadline import look_at_clock
+from ..deadline import CHUNK_WORK, look_at_clock
 from ..field.sample_lines import SampleLines
 from ..kinks.single_neuron import EVENT_FIELDS, KnownStep, Log
 from ..steppers.legendre_curves import LegendreCurves, gauss_rules
 from ..threads import in_shares
 from .neuron_path import FOLLOWED, NO_ROOM, End, Rules, Start, follow_neurons
 
-NEURONS_PER_CALL = 4
+PATH_WORK = 250.0  # multiply-adds that take as long as a path of a neuron does for every line: 10,000 of these pay for a second thread
 TAYLOR_ORDER = 14  # of Taylor series, at most: pieces are as long as their order allows
 PIECE_SHARE = 0.01  # of the tolerance, for one piece of a neuron's path
 
@@ -45,12 +47,12 @@ class FollowedPaths:
         rules = self._rules(pulls)
         monomials = np.ascontiguousarray(np.einsum("hkd,kj->hjd", drives, curves.monomials))
         chosen = np.flatnonzero(todo)
-        calls = [chosen[k : k + NEURONS_PER_CALL] for k in range(0, len(chosen), NEURONS_PER_CALL)]
-        stopped = False
+        together, stopped = max(1, int(CHUNK_WORK / (PATH_WORK * len(lines)))), False
 
         def share(begin: int, stop: int) -> tuple[bool, int]:
             pieces, room = 0, self._event_room(2 * len(lines) + 4096)
-            for neurons in calls[begin:stop]:
+            for first in range(begin, stop, together):
+                neurons = chosen[first : min(first + together, stop)]
                 look_at_clock()
                 if stopped:
                     return False, pieces
@@ -64,12 +66,12 @@ class FollowedPaths:
                 pieces += count
                 if status != FOLLOWED:
                     return False, pieces
-                for h, rows in zip(neurons, np.split(room[: ends[-1]], ends[:-1]), strict=True):
-                    self.happened[h] = rows.copy()
+                for h, (first_row, last_row) in zip(neurons, pairwise([0, *ends.tolist()]), strict=True):
+                    self.happened[h] = room[first_row:last_row].copy()
             return True, pieces
 
         try:
-            results = in_shares(share, len(calls), 1e3 * len(chosen) * len(lines))
+            results = in_shares(share, len(chosen), PATH_WORK * len(chosen) * len(lines))
         except BaseException:
             stopped = True  # other threads stop too
             raise

@@ -10,54 +10,40 @@ measured at the end of every step, and a fit that leaves little to pull at, or a
 
 from __future__ import annotations
 
-from typing import Protocol
+from dataclasses import astuple
+from math import sqrt
 
 import numpy as np
 
 from ...arrays import Array
 from ...problem import Problem
-from ..deadline import look_at_clock
-from ..field.single_precision import UNIT, Rounding, Rows, unit_blocks
+from ..deadline import CHUNK_WORK, look_at_clock
+from ..field.single_precision import Rounding, Rows, unit_blocks
 from ..field.two_layer import TwoLayerField
-from ..field.two_layer_kernels import INPUT_TILE, NEURON_TILE, square_length
+from ..field.two_layer_kernels import INPUT_TILE, NEURON_TILE
 from ..state import flatten
 from ..steppers import tsitouras
 from ..steppers.step_size import StepControl, up_to
 from ..threads import in_shares, shares
-from .plain_step_kernels import StageSlopes, all_stages, drive_share, relative_error, stage, velocity
+from .plain_step_kernels import (
+    Ahead,
+    Control,
+    Layout,
+    StageSlopes,
+    drive_share,
+    keep_step,
+    relative_error,
+    single_suffices,
+    stage,
+    steps_ahead,
+    velocity,
+)
 
 PLAIN_CONTROL = StepControl(order=5, grow=10.0)
 RTOL_SHARE_OF_STEP = 0.3  # of the tolerance, for one step: errors of steps add up, those at kinks are estimated too small
-ROUNDING_SHARE = 0.1  # of the tolerance, that single precision may change the pulls by
-CLEAR_GRADIENT = 10.0  # times its rounding that a gradient in single precision must be
 SINGLE_WORK = 0.4  # time of a multiply-add in single precision, of one in double
 FIRST_STEP = 0.1  # of the time in which neurons change by their own size
-
-
-class Slopes(Protocol):
-    """Where weights move, in the form `start` that suits the machine."""
-
-    start: Array
-
-    def slope(self, y: Array, out: Array) -> tuple[float, float]:
-        """Write -grad L to `out`; returns |grad L|^2 and the loss without regularisation."""
-        ...
-
-    def quick_stages(self, y: Array, slopes: Array, squares: Array, h: float, new: Array) -> float | None:
-        """All stages of a step at once; returns the loss at its end, None where they are better made one by one."""
-        ...
-
-    def relative(self, y: Array, new: Array, slopes: Array, weights: Array) -> float:
-        """sum_s weights_s slopes_s over the size of the weights, the larger of y's and new's (root mean square)."""
-        ...
-
-    def watch_rounding(self, y: Array, square: float, rtol: float) -> None:
-        """Leave single precision if it does not suffice at y, where |grad L|^2 is `square` and the last slope was taken."""
-        ...
-
-    def flat(self, y: Array) -> Array:
-        """Flat weights (t, size) of y (t, ...)."""
-        ...
+MOST_AHEAD = 32  # steps of one call
 
 
 class TwoLayerSlopes:
@@ -69,13 +55,13 @@ class TwoLayerSlopes:
         blocks = unit_blocks(folded.rows, folded.lengths)
         self.field = Rows(folded, problem.data.samples, (first, second), problem.l2, blocks)
         self.single, self.rounding = True, Rounding(0.0, 0.0, 0.0)
-        self.neurons, self.inputs = network.shapes[0]
-        self.rows = -(-self.neurons // NEURON_TILE) * NEURON_TILE
-        self.columns = -(-self.inputs // INPUT_TILE) * INPUT_TILE
-        self.drive = np.empty((self.rows, self.columns))
-        padded = np.zeros((self.rows, self.columns))
-        padded[: self.neurons, : self.inputs] = problem.weights[0]
-        self.start = np.concatenate([padded.ravel(), problem.weights[1][0], np.zeros(self.rows - self.neurons)])
+        neurons, inputs = network.shapes[0]
+        rows, columns = -(-neurons // NEURON_TILE) * NEURON_TILE, -(-inputs // INPUT_TILE) * INPUT_TILE
+        self.layout = Layout(neurons, inputs, rows, columns)
+        self.drive = np.empty((rows, columns))
+        padded = np.zeros((rows, columns))
+        padded[:neurons, :inputs] = problem.weights[0]
+        self.start = np.concatenate([padded.ravel(), problem.weights[1][0], np.zeros(rows - neurons)])
         self.count = len(self.field.blocks)
 
     @property
@@ -83,7 +69,14 @@ class TwoLayerSlopes:
         """Of a slope, in multiply-adds of double precision."""
         return SINGLE_WORK**self.single * float(self.field.folded.rows.shape[1] * self.drive.size)
 
+    @property
+    def shared(self) -> bool:
+        """Whether a slope is shared out among threads."""
+        return shares(self.count, self.work) > 1
+
     def slope(self, y: Array, out: Array) -> tuple[float, float]:
+        """Write -grad L to `out`; returns |grad L|^2 and the loss without regularisation."""
+
         def share(first: int, last: int) -> tuple[Array, float, Rounding]:
             drive = np.empty_like(self.drive)
             return drive, *drive_share(self.field, y, first, last, self.single, True, drive)
@@ -95,86 +88,118 @@ class TwoLayerSlopes:
             self.rounding = Rounding(*(one + other for one, other in zip(self.rounding, rounding, strict=True)))
         return velocity(self.field, y, drive, out), total / self.field.samples
 
-    def quick_stages(self, y: Array, slopes: Array, squares: Array, h: float, new: Array) -> float | None:
-        if shares(self.count, self.work) > 1:
-            return None
-        total, self.rounding = all_stages(
-            self.field, y, StageSlopes(slopes, squares), tsitouras.TABLE, h, self.single, new, self.drive
-        )
-        return total / self.field.samples
-
     def watch_rounding(self, y: Array, square: float, rtol: float) -> None:
-        wrong, squares, reach = self.rounding
-        pulls_kept = UNIT * np.sqrt(wrong + squares) <= ROUNDING_SHARE * rtol * np.sqrt(squares)
-        gradient_kept = CLEAR_GRADIENT * UNIT * reach * np.sqrt(square_length(y)) <= self.field.samples * np.sqrt(square)
-        self.single = self.single and bool(pulls_kept and gradient_kept)
+        """Leave single precision if it does not suffice at y, where |grad L|^2 is `square` and the last slope was taken."""
+        self.single = self.single and single_suffices(self.field, y, self.rounding, square, rtol)
 
     def relative(self, y: Array, new: Array, slopes: Array, weights: Array) -> float:
-        return relative_error(y, new, slopes, weights, self.neurons, self.rows)
+        """sum_s weights_s slopes_s over the size of the weights, the larger of y's and new's (root mean square)."""
+        return relative_error(y, new, slopes, weights, self.layout.neurons, self.layout.rows)
 
     def flat(self, y: Array) -> Array:
-        cut = self.rows * self.columns
-        w = y[:, :cut].reshape(-1, self.rows, self.columns)[:, : self.neurons, : self.inputs]
-        return flatten((w, y[:, None, cut : cut + self.neurons]))
+        """Flat weights (t, size) of y (t, ...)."""
+        neurons, inputs, rows, columns = self.layout
+        w = y[:, : rows * columns].reshape(-1, rows, columns)[:, :neurons, :inputs]
+        return flatten((w, y[:, None, rows * columns : rows * columns + neurons]))
 
 
 class PlainSteps:
-    """The engine."""
+    """The engine, asked for states at `times`. Where a slope takes no second thread, it makes many steps ahead at one call, and hands
+    them out one by one."""
 
     name = "plain steps"
     chattering = False
 
-    def __init__(self, slopes: Slopes, rtol: float, t: float = 0.0, energy: float = 0.0) -> None:
-        self.field, self.rtol = slopes, rtol
+    def __init__(self, slopes: TwoLayerSlopes, rtol: float, times: Array, t: float = 0.0, energy: float = 0.0) -> None:
+        self.field, self.rtol, self.times = slopes, rtol, times
+        self.control = Control(RTOL_SHARE_OF_STEP * rtol, rtol, astuple(PLAIN_CONTROL))
         self.t, self.energy, self.estimated_error = t, energy, 0.0
         self.y = slopes.start
-        self.new = np.empty_like(self.y)
-        self.slopes, self.squares = np.empty((tsitouras.PLAIN_STAGES, self.y.size)), np.empty(tsitouras.PLAIN_STAGES)
+        self.stages = StageSlopes(np.empty((tsitouras.PLAIN_STAGES, self.y.size)), np.empty(tsitouras.PLAIN_STAGES))
         self.counts = {"steps": 0, "rejected": 0, "gradients": 1}
-        self.squares[0], self.end_loss = self.field.slope(self.y, self.slopes[0])
-        self.field.watch_rounding(self.y, self.squares[0], rtol)
-        speed = self.field.relative(self.y, self.y, self.slopes[:1], np.ones(1))
+        self.stages.squares[0], _ = self.field.slope(self.y, self.stages.slopes[0])
+        self.field.watch_rounding(self.y, self.stages.squares[0], rtol)
+        speed = self.field.relative(self.y, self.y, self.stages.slopes[:1], np.ones(1))
         self.step_size = FIRST_STEP / max(speed, np.finfo(float).tiny)
-        self.h = 0.0
+        self.ahead, self.made, self.taken, self.stepping = self._room(0), 0, 0, False
+
+    def _room(self, steps: int) -> Ahead:
+        """For so many steps, and the times that may be in them."""
+        times = self.times[np.searchsorted(self.times, self.t, side="right") :]
+        neurons, inputs = self.field.layout[:2]
+        saved = np.empty((len(times), neurons * (inputs + 1)))  # memory is taken as it fills
+        return Ahead(np.empty((steps, self.y.size)), np.empty((steps, 5)), times, saved, np.empty(len(times)))
 
     @property
     def step_end(self) -> float:
-        return self.t + self.h
+        return self.facts[self.taken][0] if self.stepping else self.t
 
     def attempt(self, t_end: float) -> bool:
-        h, self.h = up_to(self.step_size, self.t, t_end), 0.0
+        if self.taken == self.made:
+            look_at_clock()
+            self.made = self.taken = 0
+            if self.field.shared:
+                self._step(t_end)
+            else:
+                self._steps_ahead(t_end)
+            self.facts: list[list[float]] = self.ahead.facts[: self.made].tolist()
+        self.stepping = self.taken < self.made
+        return self.stepping
+
+    def _steps_ahead(self, t_end: float) -> None:
+        field, steps = self.field, CHUNK_WORK / (self.field.work * tsitouras.PLAIN_STAGES)
+        self.ahead = self._room(max(1, min(int(steps), MOST_AHEAD)))
+        moment = (self.t, self.energy, self.step_size)
+        self.made, refused, self.step_size, field.single = steps_ahead(
+            field.field,
+            field.layout,
+            self.y,
+            self.stages,
+            moment,
+            t_end,
+            self.control,
+            field.single,
+            self.ahead,
+            field.drive,
+        )
+        self._count(self.made + refused, refused)
+
+    def _step(self, t_end: float) -> None:
+        """One step, with the stages in Python, which shares them out."""
+        h, (slopes, squares), ahead = up_to(self.step_size, self.t, t_end), self.stages, self._room(1)
+        new, loss = ahead.ends[0], 0.0
         with np.errstate(over="ignore", invalid="ignore"):  # a stage too far out: the step will be refused
-            loss = self.field.quick_stages(self.y, self.slopes, self.squares, h, self.new)
-            for s in range(1, tsitouras.PLAIN_STAGES if loss is None else 1):
+            for s in range(1, tsitouras.PLAIN_STAGES):
                 look_at_clock()
-                stage(self.y, self.slopes, tsitouras.TABLE[s, :s], h, self.new)
-                self.squares[s], loss = self.field.slope(self.new, self.slopes[s])
-            self.step_error = h * self.field.relative(self.y, self.new, self.slopes, tsitouras.ERROR_WEIGHTS)
-        assert loss is not None
-        self.end_loss = loss
-        error = self.step_error / (RTOL_SHARE_OF_STEP * self.rtol)
-        self.counts["gradients"] += tsitouras.PLAIN_STAGES - 1
-        self.step_size = h * PLAIN_CONTROL.growth(error)
-        accepted = error <= 1.0
-        self.h = h if accepted else 0.0
-        self.counts["steps" if accepted else "rejected"] += 1
-        return accepted
+                stage(self.y, slopes, tsitouras.TABLE[s, :s], h, new)
+                squares[s], loss = self.field.slope(new, slopes[s])
+            error = h * self.field.relative(self.y, new, slopes, tsitouras.ERROR_WEIGHTS)
+        self.step_size = h * PLAIN_CONTROL.growth(error / self.control.allowed)
+        self.made, self.ahead = int(error <= self.control.allowed), ahead
+        self._count(1, 1 - self.made)
+        if self.made:
+            _, energy = keep_step(self.field.layout, self.y, self.stages, self.t, h, self.energy, ahead, 0)
+            ahead.facts[0] = self.t + h, error, squares[-1], loss, energy
+            slopes[0], squares[0] = slopes[-1], squares[-1]
+            self.field.watch_rounding(new, squares[0], self.rtol)
+
+    def _count(self, tried: int, refused: int) -> None:
+        self.counts["gradients"] += tried * (tsitouras.PLAIN_STAGES - 1)
+        self.counts["rejected"] += refused
 
     def states(self, times: Array) -> tuple[Array, Array]:
-        if not self.h:
+        if not self.stepping:
             return self.field.flat(self.y[None]), np.full(len(times), self.energy)
-        weights = self.h * tsitouras.interpolant((times - self.t) / self.h)
-        return self.field.flat(self.y + weights @ self.slopes), self.energy + weights @ self.squares
+        first = int(np.searchsorted(self.ahead.times, times[0]))
+        return self.ahead.saved[first : first + len(times)], self.ahead.energies[first : first + len(times)]
 
     def commit(self) -> tuple[float, float]:
-        self.t += self.h
-        self.estimated_error += self.step_error
-        self.energy += self.h * float(tsitouras.TABLE[-1] @ self.squares)
-        self.h = 0.0
-        self.y, self.new = self.new, self.y
-        self.slopes[0], self.squares[0] = self.slopes[-1], self.squares[-1]
-        self.field.watch_rounding(self.y, self.squares[0], self.rtol)
-        return float(np.sqrt(self.squares[0])), self.end_loss
+        self.t, error, square, loss, self.energy = self.facts[self.taken]
+        self.estimated_error += error
+        self.y = self.ahead.ends[self.taken]
+        self.taken, self.stepping = self.taken + 1, False
+        self.counts["steps"] += 1
+        return sqrt(square), loss
 
     def successor(self) -> None:
         return None
@@ -189,6 +214,8 @@ class PlainSteps:
         return None
 
 
-def plain_steps(problem: Problem, field: TwoLayerField, rtol: float, t: float = 0.0, energy: float = 0.0) -> PlainSteps:
+def plain_steps(
+    problem: Problem, field: TwoLayerField, rtol: float, times: Array, t: float = 0.0, energy: float = 0.0
+) -> PlainSteps:
     """The engine for a problem of two layers whose weights are those at time t."""
-    return PlainSteps(TwoLayerSlopes(problem, field), rtol, t, energy)
+    return PlainSteps(TwoLayerSlopes(problem, field), rtol, times, t, energy)

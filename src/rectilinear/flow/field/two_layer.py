@@ -14,7 +14,7 @@ from .two_layer_kernels import (
     NEURON_TILE,
     FoldedRows,
     drive_of_rows,
-    loss_of_rows,
+    losses_of_rows,
     padded,
     velocity_of_drive,
 )
@@ -76,10 +76,7 @@ class TwoLayerField:
             aligned_neurons.cheap_losses(
                 states, inputs, self.folded, aligned_neurons.WORTHWHILE, self.zero, first, stride, found
             )
-        for t in range(first, len(states), stride):
-            if np.isnan(found[t]):
-                w, second = unflatten(states[t], self.shapes)
-                found[t] = loss_of_rows(self.folded, w, second[0])
+        losses_of_rows(self.folded, states, inputs, first, stride, found)
         found[first::stride] /= self.problem.data.samples
 
     def _drive(self, w: Array, a: Array) -> tuple[Array, float]:

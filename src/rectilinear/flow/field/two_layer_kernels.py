@@ -130,36 +130,45 @@ def drive_of_rows(folded: FoldedRows, w: Array, a: Array, v: Array, first: int, 
 
 
 @fast_kernel
-def loss_of_rows(folded: FoldedRows, w: Array, a: Array) -> float:
-    """The summed loss alone, of weights without padding: a product by BLAS for each block."""
+def losses_of_rows(folded: FoldedRows, states: Array, inputs: int, first: int, stride: int, found: Array) -> None:
+    """Write the summed losses of every stride-th state (t, weights) to `found` (t,) where that is nan: a product by BLAS for each and
+    each block of samples."""
     rows, _, labels, mirror_labels, mirrored, alpha, loss = folded
-    inputs, neurons = w.shape[1], w.shape[0]
-    count = rows.shape[1]
+    neurons, count = states.shape[1] // (inputs + 1), rows.shape[1]
     c, e = 0.5 * (1.0 + alpha), 0.5 * (1.0 - alpha)
     number = -(-count // (2 * SAMPLES_PER_PASS))
     block = -(-count // number)  # all of one size, as products are made of whole ones
-    z, x = np.empty((neurons, block)), np.empty((inputs, block))
-    even, linear = np.empty(block), np.empty(block)
-    v = reach_and_sum(w, a)[1]
-    total = 0.0
+    w, z, x = np.empty((neurons + 1, inputs)), np.empty((neurons + 1, block)), np.empty((inputs, block))
+    even, todo = np.empty(block), np.isnan(found)
     for start in range(0, count, block):
         size = min(block, count - start)
-        for i in range(block):
-            even[i], linear[i] = 0.0, 0.0
         for k in range(inputs):
-            row = rows[k, start : start + size]
             for i in range(size):
-                x[k, i] = row[i]
-                linear[i] += v[k] * row[i]
-        np.dot(w, x, z)
-        for h in range(neurons):
+                x[k, i] = rows[k, start + i]
+            for i in range(size, block):
+                x[k, i] = 0.0
+        for t in range(first, states.shape[0], stride):
+            if not todo[t]:
+                continue
+            a = states[t, neurons * inputs :]
+            for k in range(inputs):
+                w[neurons, k] = 0.0  # v = sum_h a_h w_h, one more row
+            for h in range(neurons):
+                for k in range(inputs):
+                    w[h, k] = states[t, h * inputs + k]
+                    w[neurons, k] += a[h] * w[h, k]
+            np.dot(w, x, z)
             for i in range(block):
-                even[i] += a[h] * abs(z[h, i])
-        for i in range(size):
-            total += sample_loss(loss, labels[start + i], e * even[i] + c * linear[i])
-            if mirrored[start + i]:
-                total += sample_loss(loss, mirror_labels[start + i], e * even[i] - c * linear[i])
-    return total
+                even[i] = 0.0
+            for h in range(neurons):
+                for i in range(block):
+                    even[i] += a[h] * abs(z[h, i])
+            total = 0.0 if start == 0 else found[t]
+            for i in range(size):
+                total += sample_loss(loss, labels[start + i], e * even[i] + c * z[neurons, i])
+                if mirrored[start + i]:
+                    total += sample_loss(loss, mirror_labels[start + i], e * even[i] - c * z[neurons, i])
+            found[t] = total
 
 
 @fast_kernel

@@ -42,7 +42,12 @@ class LegendreCurves:
 
     def at(self, tau: Array) -> Array:
         """P_k(2 tau - 1), (k, tau)."""
-        return np.asarray(legendre.legvander(2.0 * np.asarray(tau) - 1.0, self.degree).T)
+        x = 2.0 * np.asarray(tau) - 1.0
+        out = np.ones((self.degree + 1, *x.shape))
+        out[1] = x
+        for k in range(1, self.degree):  # NumPy's own takes ten times as long for a few
+            out[k + 1] = ((2 * k + 1) * x * out[k] - k * out[k - 1]) / (k + 1)
+        return out
 
     def integrals(self, tau: Array) -> Array:
         """The integral of P_k from 0 to tau, (k, tau)."""

@@ -22,11 +22,16 @@ class StepControl:
         >>> StepControl(order=8).growth(1.0), StepControl(order=8).growth(np.inf), StepControl(order=8).growth(0.0)
         (0.9, 0.2, 5.0)
         """
-        if not np.isfinite(error):
-            return self.shrink
-        if error == 0.0:
-            return self.grow
-        return float(min(self.grow, max(self.shrink, self.safety * error ** (-1 / self.order))))
+        return growth(error, self.order, self.safety, self.shrink, self.grow)
+
+
+def growth(error: float, order: int, safety: float, shrink: float, grow: float) -> float:
+    """The same for kernels, which compile it."""
+    if not np.isfinite(error):
+        return shrink
+    if error == 0.0:
+        return grow
+    return float(min(grow, max(shrink, safety * error ** (-1 / order))))
 
 
 def up_to(step: float, t: float, t_end: float) -> float:
