@@ -8,13 +8,15 @@ import numpy as np
 
 from ...arrays import Array, Mask
 from ...problem import Problem
-from ..deadline import CHUNK_WORK, look_at_clock
+from ..deadline import look_at_clock
 from ..field.sample_lines import SampleLines
 from ..kinks.single_neuron import EVENT_FIELDS, KnownStep, Log
 from ..steppers.legendre_curves import LegendreCurves, gauss_rules
 from ..threads import in_shares
 from .neuron_path import FOLLOWED, NO_ROOM, End, Rules, Start, follow_neurons
 
+FEWEST_PER_CALL = 4  # neurons
+EVENTS_PER_CALL = 4096  # for which there is room at first: more neurons at a call would have to be followed again
 PATH_WORK = 250.0  # multiply-adds that take as long as a path of a neuron does for every line: 10,000 of these pay for a second thread
 TAYLOR_ORDER = 14  # of Taylor series, at most: pieces are as long as their order allows
 PIECE_SHARE = 0.01  # of the tolerance, for one piece of a neuron's path
@@ -47,10 +49,10 @@ class FollowedPaths:
         rules = self._rules(pulls)
         monomials = np.ascontiguousarray(np.einsum("hkd,kj->hjd", drives, curves.monomials))
         chosen = np.flatnonzero(todo)
-        together, stopped = max(1, int(CHUNK_WORK / (PATH_WORK * len(lines)))), False
+        together, stopped = max(FEWEST_PER_CALL, EVENTS_PER_CALL // len(lines)), False
 
         def share(begin: int, stop: int) -> tuple[bool, int]:
-            pieces, room = 0, self._event_room(2 * len(lines) + 4096)
+            pieces, room = 0, self._event_room(2 * len(lines) + EVENTS_PER_CALL)
             for first in range(begin, stop, together):
                 neurons = chosen[first : min(first + together, stop)]
                 look_at_clock()
