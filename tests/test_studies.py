@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -295,3 +296,8 @@ class TestLongTimeFigure:
     def test_times_before_one_cannot_be_drawn(self):
         with pytest.raises(InputError, match="draws times after t = 1, found none in 2 saved times"):
             plots.long_time(self.run([-np.inf, -1.0]))
+
+
+def test_the_page_on_far_times_names_every_study():
+    page = (Path(__file__).parents[1] / "docs/infinity.md").read_text(encoding="utf-8")
+    assert [name for name in MAKERS if f"**{name}**" not in page] == []

@@ -78,7 +78,7 @@ def correlation_path(seeds: int = 6, correlations: Array = CORRELATIONS) -> Stud
     return Study(
         name="correlation_path",
         question="At which correlation between samples do low rank, equal margins and frozen patterns break?",
-        source="Kou, Chen & Gu 2023, next checks 1 and 3",
+        source="Kou, Chen & Gu 2023, main results on less orthogonal data",
         finding=finding,
         numbers={
             "correlation": (("correlation",), correlations),

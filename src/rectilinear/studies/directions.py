@@ -51,7 +51,7 @@ def direction_convergence(seeds: int = 10) -> Study:
     return Study(
         name="direction_convergence",
         question="Does the direction of ReLU networks converge, and do neurons stop switching?",
-        source="Kou, Chen & Gu 2023, open questions 1 and 2",
+        source="Kou, Chen & Gu 2023, what its main results leave open",
         finding=finding,
         numbers={
             "log10_time": (("time",), LOG10_TIMES),

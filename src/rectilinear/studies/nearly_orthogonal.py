@@ -107,7 +107,7 @@ def stable_ranks(samples: tuple[int, ...] = (10, 20, 40), half: int = 20) -> Stu
     return Study(
         name="stable_ranks",
         question="Where do stable ranks, margins and the loss go on nearly orthogonal data?",
-        source=f"{SOURCE}, main results; open question 3",
+        source=f"{SOURCE}, main results",
         finding=finding,
         numbers={
             "log10_time": (("time",), LOG10_TIMES),
@@ -169,7 +169,7 @@ def frozen_patterns(steps: int = 3000, half: int = 20, samples: int = 10, inputs
     return Study(
         name="frozen_patterns",
         question="Does a neuron switch for ever, or do activation patterns freeze?",
-        source=f"{SOURCE}, open question 2",
+        source=f"{SOURCE}, proof of the main result, on activation patterns",
         finding=finding,
         numbers={
             "last_switch_step": (("case",), np.array(switches)),

@@ -50,7 +50,7 @@ def symmetric_margin(seeds: int = 20) -> Study:
     return Study(
         name="symmetric_margin",
         question="Does a ReLU network on symmetric separable data end at the hard-margin SVM?",
-        source="Zhang, Saxe & Latham, Corollary 6 and open question 3 of v3",
+        source="Zhang, Saxe & Latham, arXiv:2406.12615, Corollary 6",
         finding=finding,
         numbers={
             "log10_time": (("time",), LOG10_TIMES),

@@ -58,7 +58,7 @@ def finite_width(draws: int = 60) -> Study:
     return Study(
         name="finite_width",
         question="How wide is wide enough for the asymptotic statements?",
-        source="Kou, Chen & Gu 2023, next check 2; Phuong & Lampert 2021",
+        source="Kou, Chen & Gu 2023; Phuong & Lampert 2021",
         finding=finding,
         numbers={
             "neurons_a_class": (("width",), np.array(HALVES)),

@@ -156,7 +156,7 @@ CLAIMS = (
         name="kou_correlated",
         title="Beyond nearly orthogonal data",
         paper=KOU,
-        source="Summary, next check 1",
+        source="Beyond the paper: its main result on correlated data",
         statement="The decomposition, and with it the results for leaky ReLU, survive some correlation between the samples, and break "
         "under strong correlation.",
         recorded=Verdict.CONFIRMED,
@@ -166,7 +166,7 @@ CLAIMS = (
         name="kou_gradients",
         title="Correlated gradients and the end of automatic balance",
         paper=KOU,
-        source="Summary, next check 3",
+        source="Beyond the paper: its main result on correlated data",
         statement="Automatic balance breaks down where the gradients of different samples are strongly correlated during training.",
         recorded=Verdict.CONFIRMED,
         check=check_gradients,

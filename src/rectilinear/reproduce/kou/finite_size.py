@@ -155,7 +155,7 @@ CLAIMS = (
         name="kou_finite_size",
         title="Stable ranks at finite width and time",
         paper=KOU,
-        source="Summary, next check 2",
+        source="Beyond the paper: its main result at finite size",
         statement="Asymptotic stable ranks (1 for leaky ReLU; about 2 for ReLU on orthogonal data) are what finite networks show, up "
         "to corrections.",
         recorded=Verdict.CORRECTED,

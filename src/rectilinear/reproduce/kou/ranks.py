@@ -106,7 +106,7 @@ CLAIMS = (
         name="kou_leaky_rank",
         title="Leaky ReLU: stable rank one",
         paper=KOU,
-        source="Main result; first experiment 2",
+        source="Main result",
         statement="On nearly orthogonal data gradient descent finds a leaky ReLU network whose weight matrices W₊ and W₋ have a "
         "stable rank that converges to 1, as neurons of a class stay at bounded distance.",
         recorded=Verdict.CONFIRMED,
@@ -116,7 +116,7 @@ CLAIMS = (
         name="kou_relu_rank",
         title="ReLU: bounded stable rank, about two on orthogonal data",
         paper=KOU,
-        source="Main result; appendix on orthogonal data; open question 3",
+        source="Main result; appendix on orthogonal data",
         statement="For ReLU networks the stable rank stays bounded; on exactly orthogonal data it converges to about 2.",
         recorded=Verdict.CORRECTED,
         check=check_relu_rank,

@@ -244,7 +244,7 @@ CLAIMS = (
         name="real_data",
         title="Real data with approximate symmetry",
         paper=ZHANG,
-        source="v3 summary, next check 1",
+        source="Beyond the paper: its Condition 3 on real data",
         statement="On centred real data, which satisfy the symmetry at best approximately, the network behaves like a linear one "
         "to the extent that they do.",
         recorded=Verdict.CONFIRMED,
@@ -254,7 +254,7 @@ CLAIMS = (
         name="relaxed_symmetry",
         title="Symmetry relaxed until nonlinear dynamics emerge",
         paper=ZHANG,
-        source="v3 summary, next check 3",
+        source="Beyond the paper: its Condition 3 relaxed",
         statement="As the symmetry of the data is relaxed, nonlinear solutions emerge gradually.",
         recorded=Verdict.CONFIRMED,
         check=check_relaxed,
