@@ -71,6 +71,24 @@ def test_holds_on_dependent_lines_are_those_of_descent(seed: int, method: str) -
     assert (run.events.choices > 0) == (seed != 0)
 
 
+# 68: a light neuron reaches three kinks at once, and they are seen only from as near as rounding; 151: and one of them comes to repel
+@pytest.mark.parametrize("seed", [68, 151])
+def test_light_neurons_land_on_all_kinks_that_they_meet_at_once(seed: int) -> None:
+    problem = dependent_normals(seed)
+    t = 30.0 / np.mean(np.linalg.norm(problem.x, axis=1))
+    loose, tight = (simulate(problem, times=[0.0, t], method="kinks", rtol=rtol) for rtol in (1e-8, 1e-11))
+    assert np.abs(loose.final[0] - tight.final[0]).max() < 1e-7 * np.abs(tight.final[0]).max()  # 2e-6 and 4e-2 apart
+    assert loose.events.choices == tight.events.choices
+
+
+# 43: on its way over several kinks a neuron is taken back over one; 146: it leaves two kinks that repel and on which holds kept it
+@pytest.mark.parametrize(("seed", "method"), [(43, "follow"), (146, "kinks")])
+def test_no_kink_among_several_is_said_to_be_crossed_against_the_flow(seed: int, method: str) -> None:
+    problem = dependent_normals(seed)
+    t = 30.0 / np.mean(np.linalg.norm(problem.x, axis=1))
+    assert not simulate(problem, times=[0.0, t], method=method).events.doubtful.any()
+
+
 # 23: a neuron at w = 0 is driven away, and descents near it have ended where no sample activates them; 29: several ways lead out
 @pytest.mark.parametrize("method", ["kinks", "follow"])
 @pytest.mark.parametrize("seed", [23, 29])

@@ -30,6 +30,31 @@ def test_a_neuron_whose_outgoing_weight_turns_on_two_kinks_leaves_as_descents_ma
     assert votes >= 8  # of 20 in up to four ways, two of which are nearly as frequent: it is one of these
 
 
+def frequent_side(gram, below, pushes, descents, rng):
+    """The sides that most descents are left on, which begin anywhere beside kinks that attract until s = 0 and repel from then on."""
+    size, half = len(below), 100
+    z = rng.uniform(-1.0, 1.0, (descents, size)) @ gram
+    begun = rng.random((descents, 1))
+    for step in range(2 * half):
+        z += ((step + begun) / half - 1.0) * (below + ((z > 0.0) * pushes) @ gram)
+    ways, counts = np.unique(np.sign(z).astype(int), axis=0, return_counts=True)
+    return ways[np.argmax(counts)], np.sort(counts)[::-1] / descents
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_vote_is_that_of_descents_that_begin_anywhere(seed):
+    """Not of those that begin where the kinks meet, whose ways are a matter of how many steps they take."""
+    rng = np.random.default_rng(seed)
+    normals = rng.standard_normal((2 + seed % 2, 6))
+    normals /= np.linalg.norm(normals, axis=1)[:, None]
+    gram, pushes = normals @ normals.T, rng.uniform(0.1, 1.0, len(normals))
+    below = -gram @ (pushes * rng.uniform(0.2, 0.8, len(normals)))
+    most, shares = frequent_side(gram, below, pushes, 1000, rng)
+    if len(shares) == 1 or shares[0] > shares[1] + 0.1:
+        found = contact.settle_as_descent(gram, below, pushes, np.zeros(len(normals), np.int8), 1e-12)
+        assert np.array_equal(found[0], most)
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_kinks_that_come_to_repel_together_are_left_whatever_their_order(seed):
     rng = np.random.default_rng(seed)

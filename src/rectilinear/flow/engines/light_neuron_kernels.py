@@ -20,6 +20,7 @@ from ..polynomials import inner
 from ..small_systems import solve_in_place
 
 MOST_LIGHT_EVENTS = 64  # of one neuron in one step; with more, the step was too long
+LIGHT_LANDINGS = 4  # attempts to land on a kink; each gains several digits
 DONE, NEEDS_DECISION = 0, 1
 
 
@@ -102,6 +103,31 @@ def collocate_neuron(theta: Array, seen: Array, step: KnownPulls, start: float, 
                 value += decayed[s, k] * outgoing[k, 0] * drives[k, j]
             path[s + 1, j] = value
         path[s + 1, d] = outgoing[s, 0]
+
+
+@kernel
+def land_on_kink(
+    theta: Array, seen: Array, step: KnownPulls, within: tuple[float, float], normal: Array, band: float, path: Array
+) -> float:
+    """`collocate_neuron` from the first to nearly the second of `within`, to where its end is on a kink up to the band: that moment.
+
+    A kink is found by a polynomial that goes on beyond it; the one that ends there differs by the method's error, by which a neuron
+    could miss other kinks that it meets at the same moment.
+    """
+    start, at = within
+    for attempt in range(LIGHT_LANDINGS):
+        collocate_neuron(theta, seen, step, start, at, path)
+        here, before = 0.0, 0.0
+        for j in range(normal.shape[0]):
+            here += normal[j] * path[STAGES, j]
+            before += normal[j] * path[STAGES - 1, j]
+        if abs(here) <= band or here == before or attempt == LIGHT_LANDINGS - 1:
+            break
+        nearer = at - here / (here - before) * (1.0 - NODES[STAGES - 2]) * (at - start)
+        if not abs(nearer - at) < 0.1 * (at - start):
+            break
+        at = nearer
+    return at
 
 
 @kernel
@@ -196,7 +222,7 @@ def follow_free(free: FreeNeurons, kinks: KinkArrays, step: KnownPulls, end: flo
                 break
             at = end if where < 0 else u + when * (end - u)
             if u < at < end:
-                collocate_neuron(thetas[n], seen, step, u, at, path)
+                at = min(land_on_kink(thetas[n], seen, step, (u, at), normals[where], free.bands[n], path), end)
             if at > u:
                 for j in range(d + 1):
                     thetas[n, j] = path[STAGES, j]

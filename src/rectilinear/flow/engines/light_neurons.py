@@ -24,6 +24,7 @@ from .light_neuron_kernels import (
     collocate_neuron,
     first_kink,
     follow_free,
+    land_on_kink,
     pulls_at,
 )
 
@@ -101,7 +102,10 @@ class KnownStep:
                 return path[-1].copy(), signs
             at = u + first * (self.end - u)
             if at > u:
-                collocate_neuron(theta, kinks.seen(signs), step, u, at, path)
+                if when <= first:
+                    at = land_on_kink(theta, kinks.seen(signs), step, (u, at), normals[line], band, path)
+                else:
+                    collocate_neuron(theta, kinks.seen(signs), step, u, at, path)
                 theta, u = path[-1].copy(), at
             elif when <= first:  # beyond its kink by rounding, which would not go away where nothing moves
                 theta = np.append(theta[:-1] - (normals[line] @ theta[:-1]) * normals[line], theta[-1])

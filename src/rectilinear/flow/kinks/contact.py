@@ -17,6 +17,7 @@ from ..tolerances import NO_KINK_SPEED
 from .geometry import KinkArrays, Kinks
 from .repelling_points import DEPENDENT_NORMALS, pinned_line, sides_after_turn, sides_of_descent
 
+MOST_TURNS = 4  # of a neuron over one line that repels, before it is let go where it is
 SETS = 10  # active sets tried per kink, at most; a few are enough
 NO_PUSH = 1e-14  # a push smaller than this share of the largest is rounding
 ON_A_BOUND = 1e-10  # a multiplier this close to 0 or 1 counts as there
@@ -102,18 +103,19 @@ def settle_together(
 
     `below` are the velocities along the normals with all lines counted below. Lines that repel stay on their sides, except those
     that the neuron moves over while the attracting ones answer; one that held it until now is left to the side that pushes less.
+    What others do once it is over one may take it back.
     """
     size = pushes.shape[0]
-    outcome, settled, bounds = np.empty(size, np.int8), np.empty(size, np.bool_), np.empty(size)
+    outcome, turns, bounds = np.empty(size, np.int8), np.zeros(size, np.intp), np.empty(size)
     q, beyond, speeds = np.empty(size), np.empty(size), np.empty(size)
     for k in range(size):
-        q[k], outcome[k], settled[k] = below[k], came_from[k], pushes[k] < 0.0
+        q[k], outcome[k] = below[k], came_from[k]
         bounds[k] = max(-pushes[k], 0.0)  # lines that repel do not answer
     for k in range(size):
-        if not settled[k] and outcome[k] > 0:
+        if pushes[k] >= 0.0 and outcome[k] > 0:
             _add(gram, k, pushes[k], q, q)
     for k in range(size):
-        if not settled[k] and outcome[k] == 0:
+        if pushes[k] >= 0.0 and outcome[k] == 0:
             _add(gram, k, pushes[k], q, beyond)
             _answer(gram, q, bounds, speeds)
             speed = speeds[k]
@@ -125,12 +127,12 @@ def settle_together(
         mu = _answer(gram, q, bounds, speeds)
         fastest, who = slowest, -1
         for k in range(size):
-            if not settled[k] and -outcome[k] * speeds[k] > fastest:
+            if pushes[k] >= 0.0 and turns[k] < MOST_TURNS and -outcome[k] * speeds[k] > fastest:
                 fastest, who = -outcome[k] * speeds[k], k
         if who < 0:
             break
         _add(gram, who, -outcome[who] * pushes[who], q, q)
-        outcome[who], settled[who] = -outcome[who], True
+        outcome[who], turns[who] = -outcome[who], turns[who] + 1
     to_vertex(gram, bounds, mu)
     for k in range(size):
         if bounds[k] > 0.0:

@@ -142,6 +142,8 @@ class Decisions:
             if after[line] == signs[line] and (signs[line] != 0 or t > 0.0):
                 continue  # turned back without crossing, or held as before
             kind = Kind.HOLD if after[line] == 0 else Kind.RELEASE if signs[line] == 0 else Kind.CROSS
+            if verdict.left is not None and verdict.below[k] < 0.0 < verdict.above[k]:
+                kind = Kind.RELEASE  # holds kept it on this line too
             self.note(t, h, line, kind, verdict.below[k], verdict.above[k], verdict.multipliers[k])
         if verdict.left is not None:
             line, below, above = verdict.left

@@ -88,6 +88,19 @@ class DeepKinks:
         """Normals (held, size) of the held kinks."""
         return np.array([self.pattern.normal(found, k) for k in self.held])
 
+    def _resting_on_holds(self, found: Pass, kinks: Indices) -> Indices:
+        """Those of these kinks that are free and whose normals lie in the span of those of the held ones.
+
+        So it is where no neuron of a layer is active on a sample and holds keep that so: all above it have z = 0 there.
+        """
+        free = kinks[self.pattern.signs[kinks] != 0]
+        if not (len(self.held) and len(free)):
+            return free[:0]
+        held, normals = self._normals(found), np.array([self.pattern.normal(found, k) for k in free])
+        along = np.linalg.lstsq(held.T, normals.T, rcond=INDEPENDENT_NORMALS_DEEP)[0]
+        left, sizes = (np.linalg.norm(rows, axis=1) for rows in (normals - along.T @ held, normals))
+        return np.asarray(free[left <= INDEPENDENT_NORMALS_DEEP * sizes])
+
     def _find_shares(self, theta: Array, found: Pass, missing: Array) -> tuple[Array, Mask]:
         """The shares of their jumps that hold the held kinks, and whether the jumps attract.
 
@@ -219,14 +232,17 @@ class DeepKinks:
         z, sizes = self.pattern.heights(theta)
         signs = self.pattern.signs.copy()
         found, velocity, missing = self._move(theta)
+        leaving = np.array([kink] if side else [], dtype=np.intp)
         if side:
+            # what the ending hold kept in place leaves at zero speed as it does, whose sign says nothing
+            at_rest = self._resting_on_holds(found, np.flatnonzero(np.abs(z) <= ON_KINK_HEIGHT_DEEP * sizes))
+            leaving = np.append(leaving, at_rest)
             share = self._find_shares(theta, found, missing)[0][np.searchsorted(self.held, kink)]
             self._release(kink, float(share), t)
             found, velocity, _ = self._move(theta)
         near = np.maximum(ON_KINK_HEIGHT_DEEP * sizes, soon * np.abs(self.pattern.speeds(found, velocity)))
         touching = np.flatnonzero((np.abs(z) <= near) | (self.pattern.signs == 0))
-        # a kink just released leaves at zero speed, whose sign says nothing
-        self._settle(theta, np.setdiff1d(touching, [kink]) if side else np.union1d(touching, [kink]), t)
+        self._settle(theta, np.setdiff1d(touching, leaving) if side else np.union1d(touching, [kink]), t)
         if np.array_equal(signs, self.pattern.signs):  # it goes beyond although its speed is zero up to rounding
             self._graze(theta, kink, t, again=before == kink and t == last)
         return self.onto_holds(theta)

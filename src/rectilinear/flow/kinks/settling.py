@@ -94,6 +94,8 @@ def settle(step: KnownStep, neuron: Neuron, log: Log, moment: Moment, count: int
                 under = 0.0 if push == 0.0 else speed - push if side > 0 else speed
                 over = under + push
             under, over = unless_rounding(under, slow), unless_rounding(over, slow)
+            if pinned >= 0 and pushes[m] >= 0.0 and under < 0.0 < over:
+                kind = RELEASE  # holds kept it on this line too
             note(log, tau, line, kind, under, over, -mu[m] / pushes[m] if kind == HOLD else np.nan, change)
         if side == 0:
             held[kept] = line
