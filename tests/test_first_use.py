@@ -71,7 +71,7 @@ def test_parts_are_compiled_with_the_types_that_the_kernel_after_them_gives_them
     )
     ran = subprocess.run(
         [sys.executable, "-c", script],
-        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_OPT": "0"},
         capture_output=True,
         text=True,
         check=True,
