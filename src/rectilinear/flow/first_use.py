@@ -71,7 +71,7 @@ SHARES = {
             "kinks.single_neuron.free_drives",
             "kinks.crossings.look_at_lines",
             "kinks.origin._ascend",
-            "field.two_layer_kernels.loss_of_rows",
+            "field.two_layer_kernels.losses_of_rows",
         ),
         (
             "kinks.settling.settle",
