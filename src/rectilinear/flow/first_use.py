@@ -42,6 +42,7 @@ SHARES = {
             "engines.light_neuron_kernels.follow_free",
             "engines.light_neuron_kernels.collocate_neuron",
             "engines.light_neuron_kernels.first_kink",
+            "engines.light_neuron_kernels.land_on_kink",
             "engines.light_neuron_kernels.pulls_at",
             "collocation.basis",
             "collocation.first_root",

@@ -1,7 +1,7 @@
 """What kernels take, written down, so that they can be compiled before a run calls them.
 
 A letter is a type: f float64, h float32, i int64, s int8, b bool; with a number of dimensions it is an array in C order, and a
-capital letter is an array that is only read. Tuples with names are called by them.
+capital letter is an array that is only read; a letter repeated is a tuple of so many. Tuples with names are called by them.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ KERNELS = {
     "engines.light_neuron_kernels.collocate_neuron": "f1 f2 KnownPulls f f f2",
     "engines.light_neuron_kernels.first_kink": "f2 s1 F2 f",
     "engines.light_neuron_kernels.follow_free": "FreeNeurons KinkArrays KnownPulls f f2",
+    "engines.light_neuron_kernels.land_on_kink": "f1 f2 KnownPulls ff F1 f f2",
     "engines.light_neuron_kernels.pulls_at": "f2 f f1",
     "engines.neuron_path.expand": "f2 f1 f2 Rules f f",
     "engines.neuron_path.follow_neurons": "i1 Start f3 KnownStep Rules End Log i1",
@@ -87,6 +88,8 @@ def _type_of(code: str) -> Any:
         return LETTERS[code]
     if code[0].lower() in LETTERS and code[1:].isdecimal():
         return types.Array(LETTERS[code[0].lower()], int(code[1:]), "C", readonly=code[0].isupper())
+    if code == len(code) * code[0]:
+        return types.UniTuple(LETTERS[code[0]], len(code))  # type: ignore[no-untyped-call]
     place = next(place for place in TUPLES if place.endswith(f".{code}"))
     members = [_type_of(member) for member in TUPLES[place].split()]
     if len(set(members)) == 1:
