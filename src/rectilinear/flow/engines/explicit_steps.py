@@ -311,13 +311,12 @@ class SmoothEngine:
 
     def _go_on_from(self, t: float) -> None:
         """Begin anew at a time within the step just made, where kinks were crossed or neurons caught or let go."""
-        assert self.slides is not None
         y = self._at(t)
         if self._frozen is not None:
             y = self._made_good(y[None], np.array([t]))[0]
         if self._event is not None and self._event == t:
             y = np.append(self._after_event(y, t), y[-1])
-        elif self._impulses is not None:
+        elif self.slides is not None and self._impulses is not None:
             self.slides.cross(self._impulses, t)
         self._standing = self._standing + 1 if t - self.t <= STANDING * self.stepper.h else 0
         if self._frozen is not None:

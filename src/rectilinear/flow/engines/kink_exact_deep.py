@@ -56,6 +56,7 @@ class DeepEngine(SmoothEngine):
             if abs(left) <= SAME_TIME_DEEP * self.stepper.h:
                 self._cut = self.stepper.t_old + self.stepper.h
                 break
+        self._event = self._cut
         return True
 
     def _within(self, t: float) -> Array:
