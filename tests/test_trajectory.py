@@ -258,12 +258,12 @@ def test_the_last_time_may_be_infinite_where_that_is_allowed():
         ([[1.0]], "times must be a non-empty list of numbers, found shape (1, 1)."),
         ("soon", "times must be numbers (could not convert string to float: 'soon')."),
         *(
-            (times, f"times must be finite, not negative and strictly rising, found {shown}; sort them and drop repeats.")
-            for times, shown in [
-                ([-1, 2], "[-1.  2.]"),
-                ([0, 1, 1], "[0. 1. 1.]"),
-                ([2, 1], "[2. 1.]"),
-                ([0, np.inf], "[ 0. inf]"),
+            (times, f"times must be finite, not negative and strictly rising, found {shown}; {remedy}.")
+            for times, shown, remedy in [
+                ([-1, 2], "[-1.  2.]", "drop those that are not"),
+                ([0, 1, 1], "[0. 1. 1.]", "sort them and drop repeats"),
+                ([2, 1], "[2. 1.]", "sort them and drop repeats"),
+                ([0, np.inf], "[ 0. inf]", "drop those that are not"),
             ]
         ),
     ],
