@@ -272,3 +272,11 @@ def test_other_times_are_refused(times, sentence):
     with pytest.raises(rl.InputError) as refusal:
         check_times(times)
     assert str(refusal.value) == sentence
+
+
+def test_a_neuron_taken_over_a_kink_at_which_it_came_to_rest_is_a_choice() -> None:
+    """Which way it goes on is up to what steps leave of their errors: its own velocity would never bring it there."""
+    crossings = [(1.0, 0, 0, rl.Kind.CROSS, -6e-4, -1e-12, np.nan), (2.0, 0, 1, rl.Kind.CROSS, -1e-12, -6e-4, np.nan)]
+    from_rest, to_rest = (Events.of_log([crossing]) for crossing in crossings)
+    assert (from_rest.choices, from_rest.certified, to_rest.choices, to_rest.certified) == (1, False, 0, True)
+    assert str(from_rest) == "1 cross (1 over a kink at which they came to rest)"

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from .arrays import Array, Indices, Mask
 from .deprecation import warn_renamed
 
+ARRIVES_AT_REST = 1e-8  # of the velocity beyond a kink: a neuron that arrives with less only approaches it
+
 
 class _WithOldNames(EnumMeta):
     """Holds were called PIN."""
@@ -113,8 +115,11 @@ class Events:
 
     @property
     def choices(self) -> int:
-        """How many neurons went on where several ways lead: the one that was taken is that of most descents with small steps."""
-        return int(np.sum(self._at_origin | self._repelled))
+        """How many neurons went on where several ways lead: the one that was taken is that of most descents with small steps.
+
+        Also those that came to rest at a kink, from where what a step leaves of its error took them over it.
+        """
+        return int(np.sum(self._at_origin | self._repelled | self._from_rest))
 
     @property
     def _at_origin(self) -> Mask:
@@ -124,6 +129,13 @@ class Events:
     def _repelled(self) -> Mask:
         below, above = self.velocity_below, self.velocity_above
         return np.asarray((self.kind == Kind.RELEASE) & (below <= 0.0) & (above >= 0.0) & (below < above))
+
+    @property
+    def _from_rest(self) -> Mask:
+        below, above = self.velocity_below, self.velocity_above
+        up = below + above > 0.0
+        before, beyond = np.abs(np.where(up, below, above)), np.abs(np.where(up, above, below))
+        return np.asarray((self.kind == Kind.CROSS) & (before > 0.0) & (before <= ARRIVES_AT_REST * beyond))
 
     def followed_by(self, later: Events, shift: float) -> Events:
         """These events and then `later` ones, whose times are counted from `shift`; what is held still is not held again."""
@@ -195,8 +207,9 @@ class Events:
             counts.append(f"{self.unlisted} crossings not listed")
         if self.certified:
             return ", ".join(counts) + " (all certified)"
-        origin, repelled = int(self._at_origin.sum()), int(self._repelled.sum())
+        origin, repelled, rest = (int(which.sum()) for which in (self._at_origin, self._repelled, self._from_rest))
         words = ["NOT all certified"] if self.doubtful.any() else []
         words += [f"{origin} through w = 0, where several ways lead out, by that of descent"] if origin else []
         words += [f"{repelled} off a kink that came to repel, to the side of descent"] if repelled else []
+        words += [f"{rest} over a kink at which they came to rest"] if rest else []
         return ", ".join(counts) + f" ({'; '.join(words)})"
