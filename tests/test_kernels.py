@@ -7,7 +7,7 @@ import naive
 import rectilinear as rl
 from compiled_parts import from_python
 from rectilinear.flow import collocation, threads
-from rectilinear.flow.field import DeepField, TwoLayerField, aligned_neurons, make_field
+from rectilinear.flow.field import DeepField, TwoLayerField, aligned_neurons, make_field, two_layer
 from rectilinear.flow.field import frozen as frozen_kernels
 from rectilinear.flow.field.common_patterns import CommonPatterns
 from rectilinear.flow.field.deep_kernels import DEEP_SAMPLES_PER_PASS as DEEP_BLOCK
@@ -147,6 +147,7 @@ def always_split(monkeypatch):
         return found
 
     monkeypatch.setattr(TwoLayerField, "_aligned_drive", noted)
+    monkeypatch.setattr(two_layer, "may_align", lambda _: True)
     return folded
 
 
@@ -162,6 +163,14 @@ def test_aligned_neurons_are_folded_into_one_line_without_error(always_split, sp
         assert_field_is_the_naive_one(problem)
     assert always_split
     assert all(always_split)
+
+
+@pytest.mark.parametrize(
+    ("kind", "alpha", "tried"), [("apart", 0.0, False), ("apart", 1.0, True), ("partly mirrored", 0.0, True)]
+)
+def test_neurons_on_one_line_are_looked_for_only_where_they_stay_there(kind, alpha, tried):
+    problem = aligned_problem(kind, "square", alpha, 0.0, np.random.default_rng(0))
+    assert two_layer.may_align(TwoLayerField(problem).folded) == tried
 
 
 def test_a_split_that_neurons_have_left_is_not_used(always_split):

@@ -47,6 +47,7 @@ class TwoLayerField:
         self.size = sum(out * into for out, into in self.shapes)
         self.folded = _folded(problem)
         self.zero = _at_zero(problem, self.folded)
+        self._may_align = may_align(self.folded)
         self._last_split: aligned_neurons.Split | None = None
         self._split_age = STEPS_PER_SPLIT_LOOK
 
@@ -72,7 +73,7 @@ class TwoLayerField:
     def _write_losses(self, states: Array, first: int, stride: int, found: Array) -> None:
         """The loss of every stride-th state."""
         inputs = self.shapes[0][1]
-        if self.size * len(self.folded.lengths) > aligned_neurons.WORK:
+        if self._may_align and self.size * len(self.folded.lengths) > aligned_neurons.WORK:
             aligned_neurons.cheap_losses(
                 states, inputs, self.folded, aligned_neurons.WORTHWHILE, self.zero, first, stride, found
             )
@@ -105,6 +106,8 @@ class TwoLayerField:
 
         Aligned neurons are looked for anew when those known are no longer, and now and then to profit from more.
         """
+        if not self._may_align:
+            return None
         self._split_age += 1
         is_cheap = self._last_split is not None and self._last_split.cost < aligned_neurons.CHEAP
         if self._split_age > (SPLIT_AGE if is_cheap else STEPS_PER_SPLIT_LOOK):
@@ -121,6 +124,14 @@ class TwoLayerField:
 
     def _find_split(self, w: Array, a: Array) -> None:
         self._last_split, self._split_age = aligned_neurons.find_split(w, a, self.folded.rows, self.folded.lengths), 0
+
+
+def may_align(folded: FoldedRows) -> bool:
+    """Whether neurons may come to point along one line for good: where mirror images make the network a linear one, or it is one.
+
+    Elsewhere they do so while they are tiny, if at all, which is not worth the ten seconds that the kernels for it compile.
+    """
+    return bool(folded.mirrored.any()) or folded.alpha == 1.0
 
 
 def _folded(problem: Problem) -> FoldedRows:
