@@ -427,3 +427,10 @@ def test_where_the_pull_of_a_held_sample_changes_sign_neurons_stay_on_the_side_t
 
 def unit_rows(w):
     return np.asarray(w / np.linalg.norm(w, axis=1, keepdims=True))
+
+
+def test_a_descent_that_ends_at_the_origin_has_no_direction() -> None:
+    kinks = Kinks(rl.Problem(rl.Dataset([[1.0, 0.0], [0.0, 1.0]], [1.0, 1.0]), rl.Network(2, (1,)), ([[1.0, 1.0]], [[1.0]])))
+    nothing = np.zeros(2)
+    assert not origin._descents(kinks, 1.0, nothing, nothing).any()
+    assert origin.way_of_descent(kinks, 1.0, nothing, nothing) == (None, 0)

@@ -137,7 +137,7 @@ def way_of_descent(kinks: Kinks, sign_a: float, pull: Array, coming: Array) -> t
     lost = False  # whether one that comes along does not leave
     for k, direction in enumerate(_descents(kinks, sign_a, pull, coming)):
         near = [way for other, way in found if other @ direction > SAME_RAY]
-        way = near[0] if near else _trace(kinks, direction, sign_a, pull)
+        way = near[0] if near else _trace(kinks, direction, sign_a, pull) if direction.any() else None
         if not near:
             found.append((direction, way))
         if way is not None:
@@ -150,7 +150,10 @@ def way_of_descent(kinks: Kinks, sign_a: float, pull: Array, coming: Array) -> t
 
 
 def _descents(kinks: Kinks, sign_a: float, pull: Array, coming: Array) -> Array:
-    """Directions (starts, inputs) in which descents settle: DESCENTS_PAST_ORIGIN come along `coming`, others from samples."""
+    """Directions (starts, inputs) in which descents settle: DESCENTS_PAST_ORIGIN come along `coming`, others from samples.
+
+    They are zero for one that stays at w = 0.
+    """
     golden = 0.5 * (np.sqrt(5.0) - 1.0)
     # Places within a step, evenly spread; and as much aside.
     distances = START_DISTANCE + np.arange(DESCENTS_PAST_ORIGIN) * golden % 1.0
@@ -162,7 +165,7 @@ def _descents(kinks: Kinks, sign_a: float, pull: Array, coming: Array) -> Array:
         [-np.multiply.outer(distances, coming) + size * aside, START_DISTANCE * size * own, -START_DISTANCE * size * own]
     )
     mean = _mean_of_descents(w, kinks.x, sign_a * pull, kinks.alpha)
-    return np.asarray(mean / np.linalg.norm(mean, axis=1)[:, None])
+    return np.asarray(mean / np.maximum(np.linalg.norm(mean, axis=1), TINY)[:, None])
 
 
 @kernel
