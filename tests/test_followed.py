@@ -9,9 +9,10 @@ from numpy.polynomial import polynomial
 import rectilinear as rl
 from compiled_parts import from_python
 from rectilinear.flow import polynomials
-from rectilinear.flow.choose import first_engine
+from rectilinear.flow.choose import FEW_ENOUGH_TO_STOP, first_engine
 from rectilinear.flow.deadline import Deadline, OutOfTime
 from rectilinear.flow.engines import event_log, neuron_path
+from rectilinear.flow.engines.followed import FollowedNeurons
 from rectilinear.flow.field import make_field
 from rectilinear.flow.field.sample_lines import SampleLines
 from rectilinear.flow.kinks import contact, single_neuron
@@ -136,6 +137,39 @@ def test_budgets_return_what_there_is():
     run = rl.simulate(ordinary(), np.linspace(0.0, 50.0, 11), method="follow", max_steps=3)
     assert run.status is rl.Status.OUT_OF_STEPS
     assert 0.0 < run.times[-1] < 50.0
+
+
+@pytest.fixture
+def never_agrees(monkeypatch):
+    """Pulls and paths that do not come to agree once the run has got to t = 2."""
+    agreed = FollowedNeurons._sweep
+    monkeypatch.setattr(FollowedNeurons, "_sweep", lambda engine, h: agreed(engine, h) if engine.t < 2.0 else None)
+
+
+def test_where_sweeps_never_agree_the_network_stops_at_each_kink(never_agrees):
+    problem, times = ordinary(seed=1), [0.0, 1.0, 4.0, 10.0]
+    run, exact = rl.simulate(problem, times, method="follow", rtol=1e-8), rl.simulate(problem, times, method="kinks")
+    assert run.status is rl.Status.FINISHED
+    assert run.provenance["method"].startswith("followed neurons, kink-exact")
+    assert apart(run, exact) < WITHIN * 1e-8
+    assert [run.events.count(kind) for kind in rl.Kind] == [exact.events.count(kind) for kind in rl.Kind]
+    assert (np.diff(run.events.time) >= 0.0).all()
+    assert run.audit.energy_residual < WITHIN * 1e-8
+
+
+def test_where_kinks_are_too_many_for_that_the_run_says_what_to_do(never_agrees):
+    run = rl.simulate(ordinary(samples=FEW_ENOUGH_TO_STOP + 1, width=2), [0.0, 10.0], method="follow", rtol=1e-3)
+    assert run.status is rl.Status.STUCK
+    assert run.reason == f"no step could be made at t = {run.times[-1]:g}; loosen rtol, or use method='kinks'"
+
+
+def test_pulls_beyond_the_range_of_numbers_shorten_the_step():
+    """Extrapolated too far, exponential losses overflow: a step too long, without a warning on the way."""
+    problem = ordinary(seed=3, loss="exponential")
+    engine = first_engine(problem, make_field(problem), "follow", 1e-6, False, np.array([0.0, 1.0]))
+    assert engine._sweep(1e-3) is not None
+    engine._pull = lambda f: np.where(np.arange(f.shape[-1]) % 2, np.inf, -np.inf) * np.ones(f.shape)
+    assert engine._sweep(1e-3) is None
 
 
 def test_a_run_reaches_times_of_convergence_in_few_steps():

@@ -72,7 +72,7 @@ def test_what_a_kernel_is_made_of_names_files_of_other_rooms_and_constants():
     assert "rectilinear.flow.engines.neuron_path.follow_neurons" in found
     if function is not follow_neurons:
         assert {"rectilinear.flow.polynomials.first_fall", "rectilinear.flow.kinks.settling.meet"} < set(found)
-    assert found["rectilinear.flow.engines.neuron_path.follow_neurons:MOST_PIECES"] == b"20000"
+    assert found["rectilinear.flow.engines.neuron_path.follow_neurons:MOST_PIECES"] == b"1000"
 
 
 @pytest.fixture

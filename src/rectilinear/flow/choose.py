@@ -45,7 +45,7 @@ IMPULSE_RTOL = 1e-4  # loss curves are then right to some 1e-5, and ten times le
 FEW_SAMPLES = 150  # of mirrored data, up to which a kink-exact step (cubic in the samples) is cheaper than what it saves
 SMALLEST_FOLLOWED = 1e-100  # weights
 LAZY = 300.0  # root of the summed squares of what neurons put out, over the residuals: followed to 1e-6, losses are right to 1e-4
-FEW_SAMPLES_LAZY = 500  # up to which the few kink-exact steps of such a run take seconds
+FEW_ENOUGH_TO_STOP = 500  # samples: a hundred kink-exact steps take seconds, in lazy runs and where following gives up
 MOST_KINK_EXACT_WORK = 3e8  # of a run: a second or so, what following costs at a like tolerance
 # Deep networks. Measured for 24 to 720 kinks (samples x hidden neurons): locating costs 6 ms per kink at any tolerance, impulses as
 # much at 1e-7 to 1e-8, whatever the size, and less in proportion to rtol^(-0.2 to -0.4) before. From 24 to 320 kinks, at 1e-6 and
@@ -135,7 +135,7 @@ def too_many_kinks(problem: Problem) -> bool:
 
 def _lazy(problem: Problem) -> bool:
     """Whether neurons put out so much more than residuals are that they hardly move: they meet few kinks, and steps must see residuals."""
-    if problem.data.samples > FEW_SAMPLES_LAZY:
+    if problem.data.samples > FEW_ENOUGH_TO_STOP:
         return False
     (w, a), f = problem.weights, problem.output(problem.weights)
     pull = np.asarray(problem.loss.pull(problem.y, f))
@@ -213,11 +213,15 @@ def first_engine(
     decisions = Decisions(Kinks(problem))
     start = first_start(problem, decisions)
 
+    def stopping(start: Start) -> Engine:
+        return kink_exact(problem, rtol, decisions, start)
+
     def main_engine(start: Start) -> Engine:
         if chosen == "follow":
-            return FollowedNeurons(problem, rtol, decisions, start, times, all_events)
+            otherwise = stopping if problem.data.samples <= FEW_ENOUGH_TO_STOP else None
+            return FollowedNeurons(problem, rtol, decisions, start, times, all_events, otherwise)
         if chosen == "kinks":
-            return kink_exact(problem, rtol, decisions, start)
+            return stopping(start)
         return SmoothEngine(problem, field, rtol, decisions, start)
 
     # followed neurons make the early phase in a few sweeps themselves, as long as their squares are numbers

@@ -72,6 +72,12 @@ class Kept:
     def engine(self) -> Engine:
         return self.engines[-1]
 
+    def hand_over(self) -> None:
+        """Let the next engine go on, if the one at work has come to its end."""
+        following = self.engine.successor()
+        if following is not None:
+            self.engines.append(following)
+
     def keep(self, times: Array) -> None:
         """Keep the states at these times, the present one or within the step just attempted."""
         raise NotImplementedError
@@ -149,6 +155,7 @@ def drive(kept: Kept, times: Array, watch: Watch, rules: Rules, clock: str = "t 
             if not went:
                 if engine.chattering:
                     ending = Ending(Status.CHATTERING)
+                kept.hand_over()
                 continue
             last, why = rules.within() or (engine.step_end, None)
             passed = bisect_right(asked, last)
@@ -161,9 +168,7 @@ def drive(kept: Kept, times: Array, watch: Watch, rules: Rules, clock: str = "t 
             speed, objective = engine.commit()
             met = rules.met(speed, objective) if isfinite(objective) else Status.DIVERGED
             ending = Ending(met) if met and (ending is None or met is Status.DIVERGED) else ending
-            following = engine.successor()
-            if following is not None:
-                kept.engines.append(following)
+            kept.hand_over()
     except OutOfTime:
         ending = Ending(Status.OUT_OF_SECONDS)
     except KeyboardInterrupt:

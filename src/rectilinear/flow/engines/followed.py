@@ -34,6 +34,7 @@ from ..state import flatten
 from ..steppers.legendre_curves import LegendreCurves
 from ..steppers.mixing import Mixing
 from ..steppers.stiff_directions import StiffDirections
+from .engine import Engine
 from .event_log import EventLog
 from .followed_paths import FollowedPaths
 from .neuron_path import End, Start
@@ -87,14 +88,25 @@ class Next:
 
 
 class FollowedNeurons:
-    """The engine; `times` are those at which states will be asked for, `all_events` whether every single crossing is."""
+    """The engine; `times` are those at which states will be asked for, `all_events` whether every single crossing is.
+
+    `otherwise` makes the engine that goes on where pulls and paths do not come to agree in the shortest of steps.
+    """
 
     name = "followed neurons"
 
     def __init__(
-        self, problem: Problem, rtol: float, decisions: Decisions, start: FirstStart, times: Array, all_events: bool = False
+        self,
+        problem: Problem,
+        rtol: float,
+        decisions: Decisions,
+        start: FirstStart,
+        times: Array,
+        all_events: bool = False,
+        otherwise: Callable[[FirstStart], Engine] | None = None,
     ) -> None:
         self.problem, self.rtol, self.decisions, self.times = problem, rtol, decisions, times
+        self.otherwise, self.gives_up = otherwise, False
         self.lines = SampleLines(problem)
         self.sleeping = SleepingNeurons(decisions.kinks, self.lines, problem.network.trainable_layers[0])
         self.curves = LegendreCurves(3 if rtol >= 1e-3 else 4 if rtol > 3e-5 else 5 if rtol > 3e-8 else 6)
@@ -132,7 +144,8 @@ class FollowedNeurons:
         if step is None:
             self.counts["rejected"] += 1
             self.h = 0.5 * h
-            if self.h <= SHORTEST * self.t:  # at the start any step is long enough, as losses may be of any size
+            self.gives_up = self.h <= SHORTEST * self.t  # at the start any step is long enough, as losses may be of any size
+            if self.gives_up and self.otherwise is None:
                 raise FlowError(f"no step could be made at t = {self.t:g}; loosen rtol, or use method='kinks'.")
             return False
         if self._wakes_within(step):
@@ -189,8 +202,12 @@ class FollowedNeurons:
         self.step = None
         return self.speed, float(np.mean(self.problem.loss.value(self.problem.y, self.f)))
 
-    def successor(self) -> None:
-        return None
+    def successor(self) -> Engine | None:
+        if not self.gives_up or self.otherwise is None:
+            return None
+        self.decisions.note_events(self.log.events())
+        theta = np.column_stack([self.lines.back(self.w), self.a])
+        return self.otherwise(FirstStart(self.t, theta, self.signs, self.energy))
 
     def statistics(self) -> dict[str, int]:
         return {name: int(count) for name, count in self.counts.items()}
@@ -228,7 +245,10 @@ class FollowedNeurons:
                 new = -outputs
                 new[:, 0] += self.problem.y
             else:
-                new = curves.project(self._pull(outputs @ curves.at_nodes))
+                at_nodes = self._pull(outputs @ curves.at_nodes)
+                if not np.isfinite(at_nodes).all():  # extrapolated so far that losses overflow
+                    return None
+                new = curves.project(at_nodes)
             projected = new.sum(axis=1)
             if solver is not None:  # the end is met
                 new[:, -1] += self._pull(lines.outputs(end.w, end.a)) - projected

@@ -58,7 +58,7 @@ from ..polynomials import START, add_row, first_fall, inner, recentre, value
 
 FOLLOWED, TOO_MANY_PIECES, GREW, NO_ROOM = 0, 1, 2, 3
 
-MOST_PIECES = 20_000  # of one neuron in one step
+MOST_PIECES, MOST_PIECES_PER_KINK = 1_000, 10  # of one neuron in one step
 MOST_GROWTH = 1e4  # of a neuron's squared size within a step: pulls that were extrapolated wildly
 ON_KINK = 1e-14  # height over the neuron's size that is zero up to rounding
 FOLLOWED_TO_ORIGIN = 1e-9  # |w| over the neuron's size at which all kinks are met at once
@@ -226,7 +226,7 @@ def follow_neurons(
                 holding += 1
         square = inner(w, START, w, START) + a[0] * a[0]
         tau, turned, limit, gap, slack, left_by = 0.0, 0.0, -1.0, start.gaps[h], rules.slack, np.inf
-        listed, done, fresh, returns, left = NONE, NONE, NOBODY, 0, MOST_PIECES
+        listed, done, fresh, returns, left = NONE, NONE, NOBODY, 0, MOST_PIECES + MOST_PIECES_PER_KINK * lines
         asleep = (holding > inputs) or (not rules.leaky and not awake(signs, step.sided))
         if not asleep:
             holding = span_of_held(held, holding, step.normals, basis)

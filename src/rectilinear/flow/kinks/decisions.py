@@ -72,7 +72,11 @@ class Decisions:
     def note_crossings(self, times: Array, neurons: Indices, lines: Indices, below: Array, above: Array) -> None:
         """Crossings of many neurons."""
         kinds = np.full(len(times), Kind.CROSS, dtype=np.int8)
-        self._together.append(Events(times, neurons, lines, kinds, below, above, np.full(len(times), np.nan)))
+        self.note_events(Events(times, neurons, lines, kinds, below, above, np.full(len(times), np.nan)))
+
+    def note_events(self, events: Events) -> None:
+        """Events as arrays."""
+        self._together.append(events)
 
     def just_held(self, h: int, line: int, t: float) -> bool:
         """Whether that line has begun to hold neuron h at this very moment."""
