@@ -65,6 +65,20 @@ def test_collocation_converges_with_order_nine(loss, end, steps, l2):
     )  # few steps, so that errors stay above rounding
 
 
+@pytest.mark.parametrize("seed", [2, 4, 10, 11])
+def test_stiff_steps_are_solved_to_the_tolerance(seed):
+    """Rows of lengths 1e-3 to 1e3: a step moves stiff directions at once, and what Newton leaves shows in |w|^2 - a^2.
+
+    Where the second update was taken for the rate of convergence, it changed by 7e-7 to 4e-6.
+    """
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((16, 8)) * 10.0 ** rng.uniform(-3, 3, (16, 1))
+    network = rl.Network(8, (2,))
+    problem = rl.Problem(rl.Dataset(x, x @ rng.standard_normal(8)), network, network.init(scale=1.0, seed=seed))
+    run = rl.simulate(problem, [0.0, 1.0, 10.0, 100.0], method="kinks", rtol=1e-9)
+    assert run.audit.balance_drift < 5e-8
+
+
 def test_explicit_steps_are_of_order_eight_and_dense_output_of_order_seven():
     """y' = y (1 - y) from 0.1, a logistic curve, with steps of fixed length."""
 

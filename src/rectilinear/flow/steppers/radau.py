@@ -17,12 +17,14 @@ from ..field.frozen import FrozenField, Linearisation, linearise, solve, velocit
 
 REAL: Any = np.intp(0)  # which eigenvalue is real; for a literal number the compiler would make a copy of `solve`
 NEWTON_MAX = 12
-NEWTON_TOLERANCE = 1e-5  # of the tolerance of the step: what is left in the stages adds up over thousands of steps
+NEWTON_TOLERANCE = 1e-3  # of the tolerance of the step: what is left in the stages adds up over thousands of steps
 NEWTON_ROUNDING = 2e-15  # the least that can be left
 DIVERGING = 0.9  # rate of convergence beyond which Newton is given up
-# In rescaled time margins of 1e7 carry the rounding of that size: updates as small as NOISE that fall no faster than STAGNANT are noise.
-NOISE, STAGNANT = 1e-12, 0.3
-FASTEST = 0.03  # rate of convergence that can be relied on in rescaled time: the first update of a nearly linear step promises too much
+STAGNANT = 0.3  # updates that rounding may have made and that fall no faster are rounding
+NOISE = 1e-12  # updates that it may make in rescaled time, where margins of 1e7 carry rounding of that size
+# The fastest convergence that is relied on: the first update of a nearly linear step is large, and the second, which is small beside it,
+# promises too much. Without this bound stiff steps left 400 times their tolerance (h |J| of 1e5).
+FASTEST = 0.1
 
 
 class Accuracy(NamedTuple):
@@ -89,8 +91,8 @@ def _newton(at: Linearisation, field: FrozenField, accuracy: Accuracy, h: float,
     """Solve for the stages, with the Jacobian kept; whether that succeeded, evaluations of the field, the last rate of convergence."""
     theta, stages, size, (neurons, width) = at.theta, nodes.stages, accuracy.size, at.theta.shape
     fields, step = np.empty_like(stages), np.empty_like(stages)
-    least = max(NEWTON_ROUNDING, h * accuracy.noise)
-    noise, fastest = (NOISE, FASTEST) if field.rescaled else (0.0, 0.0)
+    enough = max(NEWTON_TOLERANCE * accuracy.rtol, NEWTON_ROUNDING)
+    noise = NOISE if field.rescaled else max(NEWTON_ROUNDING, h * accuracy.noise)
     previous, rate, converged = -1.0, 0.0, False
     for iteration in range(NEWTON_MAX + 1):
         _evaluate(theta, field, nodes, fields)
@@ -107,13 +109,13 @@ def _newton(at: Linearisation, field: FrozenField, accuracy: Accuracy, h: float,
             largest = max(largest, np.sqrt(total / theta.size))
         rate = largest / previous if previous > 0.0 else 0.0
         at_noise = rate > STAGNANT and largest <= noise
-        diverging = rate > DIVERGING and iteration > 2 and largest > 100.0 * least and not at_noise
+        diverging = rate > DIVERGING and iteration > 2 and largest > 100.0 * noise
         if diverging or not np.isfinite(largest):
             break
         # what is left after this update is about rate/(1 - rate) of it
-        left = largest if previous < 0.0 else largest * min(1.0, max(rate, fastest) / max(1e-3, 1.0 - rate))
+        left = largest if previous < 0.0 else largest * min(1.0, max(rate, FASTEST) / max(1e-3, 1.0 - rate))
         previous = largest
-        converged = at_noise or left <= max(NEWTON_TOLERANCE * accuracy.rtol, least)
+        converged = at_noise or left <= enough
     return False, STAGES * (iteration + 1), rate
 
 
