@@ -51,7 +51,7 @@ class TestManyKinks:
         problem = gaussian_problem(1, samples=12, width=8, alpha=alpha)
         log10_times = [-np.inf, 0.0, 1.5, 2.0, 3.0, 40.0]
         exact = rl.simulate(problem, log10_times=log10_times, rtol=1e-9)
-        monkeypatch.setattr(long_run, "too_many_kinks", lambda problem: True)
+        monkeypatch.setattr(long_run, "too_many_kinks", lambda problem, rtol: True)
         run = rl.simulate(problem, log10_times=log10_times, rtol=1e-7)
         assert run.provenance["method"] == "followed neurons, kink-exact, rescaled time"
         assert run.status is Status.FINISHED
@@ -64,7 +64,7 @@ class TestManyKinks:
         assert run.statistics["sweeps"] > 0 < run.statistics["groups at most"]
 
     def test_no_later_time_needs_no_other_engine(self, monkeypatch):
-        monkeypatch.setattr(long_run, "too_many_kinks", lambda problem: True)
+        monkeypatch.setattr(long_run, "too_many_kinks", lambda problem, rtol: True)
         problem = gaussian_problem(2, samples=12, width=8)
         run = rl.simulate(problem, log10_times=[0.0, 2.0], rtol=1e-7)
         near = rl.simulate(problem, times=[1.0, 100.0], method="follow", rtol=1e-7)
@@ -74,7 +74,7 @@ class TestManyKinks:
     def test_directions_converge_as_they_do_without(self, monkeypatch):
         problem = gaussian_problem(3)
         exact = rl.simulate(problem, until="converges", rtol=1e-8)
-        monkeypatch.setattr(long_run, "too_many_kinks", lambda problem: True)
+        monkeypatch.setattr(long_run, "too_many_kinks", lambda problem, rtol: True)
         run = rl.simulate(problem, until="converges", rtol=1e-8)
         assert run.status is exact.status is Status.CONVERGED
         np.testing.assert_allclose(run.log_loss, exact.log_loss, rtol=1e-5)

@@ -150,7 +150,7 @@ class LongRun:
         start = first_start(problem, decisions)
         self.first_log_loss = self.field.objective(start.theta)
         self.followed: FollowedInLogTime | None = None
-        if too_many_kinks(problem):
+        if too_many_kinks(problem, rtol):
             until = min(HANDOVER, float(asked[-1]))
             times = 10.0 ** np.append(asked[asked < until], until)
             self.followed = FollowedInLogTime(
