@@ -131,6 +131,19 @@ def test_a_verdict_moves_every_neuron_into_the_pattern_it_names(seed, touching, 
     assert ((inside > 0) & (inside < 1)).all()
 
 
+@pytest.mark.parametrize(("weak", "held"), [(1e-3, True), (1e-11, True), (1e-14, False)])
+@pytest.mark.parametrize("sign_a", [-1.0, 1.0])
+def test_a_kink_holds_what_is_hardly_pushed_in_from_one_side(weak, held, sign_a):
+    """Sent away because its multiplier is next to 0, a neuron comes back for ever, unless what pushes it is rounding."""
+    net = rl.Network(2, (1,))
+    kinks = Kinks(rl.Problem(rl.Dataset([[0.0, 1.0], [1.0, weak]], [1.0, 1.0]), net, net.init(1.0, seed=0)))
+    (line, other), outwards = kinks.line, np.sign(kinks.lengths).astype(np.int8)
+    signs = np.empty(2, dtype=np.int8)
+    signs[line], signs[other] = -outwards[0], outwards[1]
+    verdict = resolve(kinks, signs, np.array([line]), sign_a, sign_a * np.array([-1.0, 1.0]))
+    assert verdict.signs[0] == (0 if held else -outwards[0])
+
+
 # ---------------------------------------------------------------- one kink
 
 PUSH = [[1.0, 0.0], [1.0, 2.0]], [2.0, 2.0]  # active on w = (4, -1): drive (4/3, 4/3) with P = 3; the third sample is (0, 1)

@@ -234,7 +234,9 @@ def _single(came_from: int, below: float, jump: float, slowest: float) -> Verdic
         share = multiplier(below, above)
         if np.isnan(share):
             share = 0.0 if below <= 0.0 else 1.0
-        outcome = 1 if share >= 1 - ON_A_BOUND else -1 if share <= ON_A_BOUND else 0
+        # however small its share is, a side that pushes in brings the neuron back: it would be sent away and arrive for ever
+        pushed_in = below > slowest and above < -slowest
+        outcome = 0 if pushed_in else 1 if share >= 0.5 else -1
     else:
         outcome = _through(came_from, below, above, slowest)
     below, above = (0.0 if abs(speed) <= slowest else speed for speed in (below, above))
