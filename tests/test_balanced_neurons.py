@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rectilinear import Dataset, Network, Problem, simulate
+from rectilinear import Dataset, Kind, Network, Problem, simulate
 from rectilinear.flow.kinks.balance import Balance
 
 
@@ -74,3 +74,17 @@ def test_neurons_that_come_back_from_far_keep_the_sign_of_a(rtol: float) -> None
     run = simulate(problem, times=[0.0093], rtol=rtol)
     never = np.abs(w[:, 0]) <= np.abs(a[0])
     assert np.array_equal(np.sign(run.final[1][0, never]), np.sign(a[0, never]))
+
+
+@pytest.mark.parametrize("angle", [0.3, 0.7, 1.1, 2.0])
+def test_a_neuron_that_shrinks_along_a_kink_stays_on_it(angle: float) -> None:
+    """What rounding leaves between it and the kink does not shrink with it: at 1e-17 of its first size it was released, and died."""
+    turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+    w = np.array([[0.6, 0.3]]) @ turn
+    data = Dataset(np.array([[0.0, 1.0], [1.0, -0.1]]) @ turn, [1.0, 1.0])
+    problem = Problem(data, Network(2, (1,)), (w, np.array([[-np.linalg.norm(w)]])))
+    run = simulate(problem, [0.0, 50.0, 400.0], method="kinks")
+    assert run.events.kind.tolist() == [Kind.HOLD]
+    along = run.weights[0][-1, 0] @ turn.T
+    assert 0.0 < along[0] < 1e-80
+    assert abs(along[1]) < 1e-12 * along[0]

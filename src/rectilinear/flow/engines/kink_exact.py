@@ -342,11 +342,17 @@ class KinkEngine:
         return float(np.sqrt(max(step.energies[-1], 0.0))), step.objective
 
     def _separate_shrunk(self) -> bool:
-        """Carry neurons that have become much smaller with others of their size, exactly balanced; whether there were any."""
+        """Carry neurons that have become much smaller with others of their size, exactly balanced; whether there were any.
+
+        Their distances from the kinks that hold them, which are rounding, do not shrink with them: they are put on these again.
+        """
         groups = self.groups
         shrunk = np.flatnonzero(self.neuron_sizes < SMALLER * groups.sizes)
         if shrunk.size:
-            theta = self.balance.restored(shrunk, groups.some(shrunk, groups.carried), self.clock.s)
+            theta = groups.some(shrunk, groups.carried)
+            for m, h in enumerate(shrunk):
+                theta[m, :-1] = self.kinks.on_holds(theta[m, :-1], groups.patterns[h])
+            theta = self.balance.restored(shrunk, theta, self.clock.s)
             groups.replace(shrunk, theta, groups.patterns[shrunk])
         return bool(shrunk.size)
 

@@ -104,10 +104,8 @@ class Decisions:
         touches = self._touches(theta, signs)
         touches[arrived] = True
         after = self.decide(h, theta, signs, np.flatnonzero(touches), pull, t)
-        held = np.flatnonzero(after == 0)
-        if held.size:
-            basis = self.kinks.held_basis(held)
-            theta = np.append(w - (w @ basis.T) @ basis, self._leaning(theta, signs, pull))
+        if (after == 0).any():
+            theta = np.append(self.kinks.on_holds(w, after), self._leaning(theta, signs, pull))
         return after, theta
 
     def _meet_at_zero(self, signs: Signs, arrived: Indices) -> bool:

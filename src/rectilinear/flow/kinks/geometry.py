@@ -148,6 +148,14 @@ class Kinks:
         _, sizes, rows = np.linalg.svd(self.normals[held], full_matrices=False)
         return rows[sizes > INDEPENDENT_NORMALS * sizes[0]]
 
+    def on_holds(self, w: Array, signs: Signs) -> Array:
+        """Incoming weights w (inputs,) of a neuron with these signs, put exactly on the kinks that hold it."""
+        held = np.flatnonzero(signs == 0)
+        if not held.size:
+            return w
+        basis = self.held_basis(held)
+        return np.asarray(w - (w @ basis.T) @ basis)
+
     def along_holds(self, signs: Signs) -> tuple[Indices, Array]:
         """Free lines whose normals nearly lie in the span of those that hold a neuron, and normals (lines, inputs) with theirs replaced.
 
