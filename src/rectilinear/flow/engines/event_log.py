@@ -23,10 +23,11 @@ class EventLog:
 
     def __init__(self, neurons: int, every: bool) -> None:
         self.neurons, self.every = neurons, every
-        self.listed = Events()
+        self.listed, self.happened = Events(), 0
         self.new: list[Array] = []
 
     def add(self, rows: Array) -> None:
+        self.happened += len(rows)
         self.new.append(rows)
         if not self.every and len(self.listed) + sum(map(len, self.new)) > MOST_LISTED:
             self.listed = self.events().with_last_crossings(max(1, MOST_LISTED // (2 * self.neurons)))

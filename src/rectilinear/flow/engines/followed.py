@@ -57,6 +57,7 @@ NEAR_STEP_ENDS = 1e-5  # shares of a step at its ends within which waking need n
 # what is left where sweeps agree (up to 0.14 rtol), in long ones as the flow amplifies what came before (up to twofold).
 AGREED_ERROR, AMPLIFIED = 0.2, 2.0
 SHORTEST = 1e-13  # steps over the time reached
+MANY_STEPS = 500  # from here on, steps with fewer events than steps are no gain over stopping at each event
 
 
 @dataclass
@@ -90,7 +91,8 @@ class Next:
 class FollowedNeurons:
     """The engine; `times` are those at which states will be asked for, `all_events` whether every single crossing is.
 
-    `otherwise` makes the engine that goes on where pulls and paths do not come to agree in the shortest of steps.
+    `otherwise` makes the engine that goes on where pulls and paths do not come to agree in the shortest of steps, or steps are so many
+    and short that little happens in them.
     """
 
     name = "followed neurons"
@@ -199,6 +201,7 @@ class FollowedNeurons:
         strongest = self._measure_drive()
         self.h = min(h, STRONGEST_TURN / max(strongest, 1e-300))
         self.counts["steps"] += 1
+        self.gives_up = self.counts["steps"] >= MANY_STEPS and self.log.happened < self.counts["steps"]
         self.step = None
         return self.speed, float(np.mean(self.problem.loss.value(self.problem.y, self.f)))
 
