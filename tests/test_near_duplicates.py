@@ -29,3 +29,10 @@ def test_and_is_told_by_wider_gaps() -> None:
     )
     slope = (wider - wide) / 9e-7
     assert np.abs(wide - 9e-8 * slope - narrow).max() < 3e-8 * np.abs(narrow).max()
+
+
+@pytest.mark.parametrize(("gap", "said"), [(1e-11, True), (1e-7, False), (0.0, False)])
+def test_a_run_says_that_samples_share_kinks(gap: float, said: bool) -> None:
+    run = simulate(near_duplicates(0, gap), times=[0.0, 0.1])
+    assert ("samples share the kink of another whose direction is within 1e-09" in repr(run)) == said
+    assert ("shared_kinks" in run.provenance) == said

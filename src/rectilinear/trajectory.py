@@ -295,8 +295,7 @@ class Trajectory:
                         f"estimated at {self.audit.weight_error:.0e} of the weights, {self.audit.loss_error:.0e} of the loss",
                     )
                 )
-        if "mirror_images" in self.provenance:
-            rows.append(("data", self.provenance["mirror_images"]))
+        rows += [("data", self.provenance[said]) for said in ("mirror_images", "shared_kinks") if said in self.provenance]
         return rows
 
 

@@ -259,7 +259,9 @@ class LongRecord(Kept):
             reason=ending.reason,
             audit=self._audit(log_loss, weights),
             statistics=self.statistics(watch),
-            provenance=self.provenance(rtol=rtol, **({"direction_tolerance": test.tolerance} if test else {})),
+            provenance=self.provenance(
+                rtol=rtol, **({"direction_tolerance": test.tolerance} if test else {}), **self.span.said
+            ),
             events=self.span.full_events(self.run.events()),
             log10_times=log10_times,
             log_loss=log_loss,

@@ -93,7 +93,7 @@ def simulate(
         record = Record(span, field, engine, len(asked) + 1)  # and where it stopped
         run = record.trajectory(drive(record, asked, watch, rules), watch, rtol)
     why = reason(problem, chosen) if method == "auto" else "asked for"
-    return replace(run, provenance={**run.provenance, "chosen": why, **_pairing(problem)})
+    return replace(run, provenance={**run.provenance, "chosen": why, **_pairing(problem), **span.said})
 
 
 def _pairing(problem: Problem) -> dict[str, str]:

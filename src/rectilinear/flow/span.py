@@ -33,9 +33,11 @@ class Span:
         self.given = self.problem = given
         self.first_lines: Indices | None = None  # of the given problem, the first that each line here is made of
         self.basis, self.rest = np.eye(given.x.shape[1]), np.zeros_like(given.weights[0])
+        self.moved = 0  # samples that were put on the line of another
         if whole:
             return
         x = _on_lines(given.x)
+        self.moved = int((x != given.x).any(axis=1).sum())
         kept = _span(x)
         if len(kept) < x.shape[1]:
             self.basis = kept
@@ -48,6 +50,14 @@ class Span:
         self.problem = Problem(Dataset(x @ self.basis.T, given.y), reduced, (inside, second), given.loss, given.l2)
         _, places = np.unique(find_lines(self.problem.x).index, return_index=True)
         self.first_lines = find_lines(given.x).index[places]
+
+    @property
+    def said(self) -> dict[str, str]:
+        """What a run says of samples that share kinks although they are not on one line."""
+        if not self.moved:
+            return {}
+        who = "1 sample shares" if self.moved == 1 else f"{self.moved} samples share"
+        return {"shared_kinks": f"{who} the kink of another whose direction is within {SAME_KINK:g}"}
 
     def full(self, theta: Array, t: float | Array = 0.0) -> Weights:
         """Weights of the given problem at times t from neurons (..., h, span + 1)."""
