@@ -68,3 +68,16 @@ def test_the_card_says_which_way_was_taken_and_why(samples, options, words):
     data = rl.datasets.gaussian_teacher(samples=samples, inputs=3, seed=0)
     run = rl.simulate(rl.Problem(data, net, net.init(scale=1.0, seed=0)), [0.0, 0.1], **options)
     assert f"method    {words}" in str(run)
+
+
+@pytest.mark.parametrize("l2", [0.0, 0.1])
+def test_neurons_followed_through_a_step_count_in_the_work_that_the_loss_is_held_against(l2: float) -> None:
+    """27 neurons of two directions cross kinks together, each by itself within one step; left out, that is 5e-6 of the loss."""
+    rng = np.random.default_rng(4)
+    net = rl.Network(inputs=4, widths=(27,))
+    problem = rl.Problem(
+        rl.Dataset(rng.standard_normal((3, 4)), rng.standard_normal(3)), net, net.init(1.0, seed=4, start="rank_one"), l2=l2
+    )
+    run = rl.simulate(problem, np.linspace(0.0, 3.0, 40), rtol=1e-9)
+    assert run.events.count(rl.Kind.CROSS) > 5
+    assert run.audit.energy_residual < 1e-8

@@ -18,7 +18,7 @@ from ...arrays import Array, Indices, Signs
 from ...errors import FlowError
 from ...events import Events
 from ...problem import Problem
-from ..collocation import ALL_NODES, BARYCENTRIC, STAGES
+from ..collocation import ALL_NODES, BARYCENTRIC, STAGES, basis_at
 from ..deadline import look_at_clock
 from ..field.frozen import rounding
 from ..kinks.balance import Balance
@@ -267,9 +267,18 @@ class KinkEngine:
                 self.light_step = h * FOLLOWED_CONTROL.growth(2.0 * seen)
                 if seen <= 1.0:
                     keep()
-                    self.pending = Pending(followed=(neurons, *followed))
+                    energy = self._energy_of(change, followed[0], unfollowed, 1.0)
+                    self.pending = Pending(followed=(neurons, *followed), energy=energy)
                     return True
         return False
+
+    def _energy_of(self, change: Array, followed: Array, unfollowed: Array, u: float) -> float:
+        """What following neurons adds to the integral of |d theta/dt|^2 up to u, where it changes the outputs by `change`.
+
+        Of each neuron that is sum_i pull_i df_i/dt - (l2/2) d|theta|^2/dt, and pulls hardly change in so short a step.
+        """
+        pulls = 0.5 * (self.step.pulls[0] + basis_at(u) @ self.step.pulls)
+        return float(pulls @ change) - 0.5 * self.problem.l2 * float((followed**2).sum() - (unfollowed**2).sum())
 
     def _outputs(self, theta: Array, signs: Signs) -> Array:
         """What these neurons add to the output on the samples."""
@@ -301,15 +310,19 @@ class KinkEngine:
         moved, passed = self.step.at(shares)
         theta = groups.all_paths(groups.carried + moved)
         if self.pending is not None and self.pending.followed is not None:
-            self._follow_to(shares, self.pending.followed[0], theta)
+            self._follow_to(shares, self.pending.followed[0], theta, passed)
         return flatten(layers_of(theta)), self.energy + passed
 
-    def _follow_to(self, shares: Array, neurons: Indices, theta: Array) -> None:
-        """Write these neurons, followed up to each share of the step, into theta (shares, neurons, inputs + 1)."""
+    def _follow_to(self, shares: Array, neurons: Indices, theta: Array, passed: Array) -> None:
+        """Write these neurons, followed up to each share of the step, into theta (shares, neurons, inputs + 1); what that adds to the
+        integral of the squared speed is added to `passed` (shares,)."""
         for k in np.flatnonzero(shares):
             with self.decisions.trial():
                 part = self._followed(neurons, float(shares[k]))
             if part is not None:  # else as if they had met no kink: the others cannot see the difference
+                unfollowed = theta[k, neurons]
+                change = self._outputs(*part) - self._outputs(unfollowed, self.groups.patterns[neurons])
+                passed[k] += self._energy_of(change, part[0], unfollowed, float(shares[k]))
                 theta[k, neurons] = part[0]
 
     def commit(self) -> tuple[float, float]:
@@ -320,7 +333,7 @@ class KinkEngine:
         groups.carried = groups.carried + step.stages[-1]
         self.clock.stamp(self.decisions.log, step)
         self.clock.advance(step)
-        self.energy += step.energy
+        self.energy += step.energy + (0.0 if self.pending is None else self.pending.energy)
         self.estimated_error += (
             max(step.error, 0.0) * self.rtol + step.h * self.accuracy.noise
         )  # rounding moves neurons as well

@@ -32,6 +32,7 @@ class Pending:
     leaves: int = 0  # where a released group goes
     away: tuple[float, float] = (0.0, 0.0)  # velocities below and above a kink that comes to repel
     followed: tuple[Indices, Array, Signs] | None = None  # neurons with their weights and patterns at the end of the step
+    energy: float = 0.0  # what following them adds to the integral of the squared speed
     waking: float = 0.0  # sign of a of the neurons that can leave w = 0 now
 
 
