@@ -434,3 +434,17 @@ def test_a_descent_that_ends_at_the_origin_has_no_direction() -> None:
     nothing = np.zeros(2)
     assert not origin._descents(kinks, 1.0, nothing, nothing).any()
     assert origin.way_of_descent(kinks, 1.0, nothing, nothing) == (None, 0)
+
+
+@pytest.mark.parametrize("seed", [0, 27, 75, 122])
+def test_rounding_ends_no_hold_where_outputs_are_large(seed):
+    """Rows of lengths 1e-3 to 1e3: what long ones leave of the rounding of outputs in the drive held neurons and let them go for ever."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((5, 5)) * 10.0 ** rng.uniform(-3, 3, (5, 1))
+    y = rng.standard_normal(5) * (rng.random(5) < 0.5)
+    network = rl.Network(5, (6,), alpha=0.01)
+    problem = rl.Problem(rl.Dataset(x, y), network, network.init(scale=1e-8, seed=seed))
+    run = rl.simulate(problem, [0.0, 1e2, 1e3, 1e4], rtol=1e-9, max_steps=3_000)
+    assert run.status is rl.Status.FINISHED
+    assert run.events.count(Kind.HOLD) < 40
+    assert not run.events.doubtful.any()

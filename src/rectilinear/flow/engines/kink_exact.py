@@ -202,7 +202,9 @@ class KinkEngine:
         return min((leaving for leaving in found if leaving is not None), key=lambda leaving: leaving[0], default=None)
 
     def _hold_band(self) -> float:
-        return HOLD_BAND * float(np.abs(self.step.pulls[0, self.field.live]).max()) * self.longest_jump
+        """What ends a hold falls below zero by more than this: by more than rounding, which large outputs bring to the drive as well."""
+        largest = float(np.abs(self.step.pulls[0, self.field.live]).max()) * self.longest_jump
+        return max(HOLD_BAND * largest, self.accuracy.noise)
 
     def _cut(self, u: float, h: float, pending: Pending) -> bool:
         """Redo the step so that it ends at the event; False if that failed."""

@@ -178,8 +178,11 @@ class Decisions:
         verdict = resolve(self.kinks, signs, touching, sign_a, pull)
         after = signs.copy()
         after[line] = 0 if sign_a * self.kinks.jumps(pull)[line] < 0.0 else -signs[line]
-        kind = Kind.HOLD if after[line] == 0 else Kind.CROSS
-        self.note(t, h, line, kind, verdict.below[0], verdict.above[0], verdict.multipliers[0])
+        below, above = verdict.below[0], verdict.above[0]
+        if after[line] == 0:
+            self.note(t, h, line, Kind.HOLD, max(below, 0.0), min(above, 0.0), verdict.multipliers[0])
+        else:
+            self.note(t, h, line, Kind.CROSS, below, above, verdict.multipliers[0])
         return after
 
     def release(
