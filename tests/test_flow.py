@@ -79,9 +79,9 @@ def test_many_samples_without_mirror_images_have_a_looser_default():
         assert run.provenance["rtol"] == rtol
 
 
-@pytest.mark.parametrize("margin", [-300.0, -800.0, -1e5])
-def test_a_start_beyond_the_range_of_the_exponential_loss_is_refused(margin):
-    problem = rl.Problem(rl.Dataset([[1.0]], [1.0]), rl.Network(1, (1,)), ([[1.0]], [[margin]]), "exponential")
+@pytest.mark.parametrize(("margin", "x"), [(-300.0, 1.0), (-800.0, 1.0), (-1e5, 1.0), (-205.0, 1e3)])
+def test_a_start_beyond_the_range_of_the_exponential_loss_is_refused(margin, x):
+    problem = rl.Problem(rl.Dataset([[x]], [1.0]), rl.Network(1, (1,)), ([[1.0 / x]], [[margin]]), "exponential")
     with pytest.raises(
         rl.FlowError, match=r"the gradient must be finite at the start, found a margin of .*; start from smaller"
     ):
