@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import rectilinear as rl
+from rectilinear.sweep import consolidate, load_run
 
 X = np.random.default_rng(0).normal(size=(10, 3))
 DATA = rl.Dataset(X, X[:, 0])
@@ -41,6 +42,23 @@ KINDS = {
     "features must name each of the 3 inputs": lambda wrong: rl.Dataset(X, X[:, 0], features=wrong),
     "weights must hold 2 arrays, one per layer": lambda wrong: rl.Problem(DATA, NET, wrong),
 }
+
+PATHS = {
+    "from_file": rl.Dataset.from_file,
+    "load": rl.load,
+    "save": RUN.save,
+    "film": lambda wrong: rl.plots.animate(RUN, frames=2).save(wrong),
+    "open_sweep": rl.open_sweep,
+    "load_run": load_run,
+    "consolidate": consolidate,
+}
+
+
+@pytest.mark.parametrize("wrong", [None, 3], ids=["None", "number"])
+@pytest.mark.parametrize("caller", PATHS)
+def test_what_is_no_path_is_refused(caller, wrong):
+    with pytest.raises(rl.InputError, match=rf"^(path|folder) must be a text or a pathlib.Path, found {wrong}\.$"):
+        PATHS[caller](wrong)
 
 
 @pytest.mark.parametrize("wrong", ["much", [1.0, 2.0], object()], ids=["text", "list", "object"])

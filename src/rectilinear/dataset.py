@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from . import tables
 from .arrays import Array, Indices, Mask
-from .errors import FileError, InputError, is_number
+from .errors import FileError, InputError, is_number, path_of
 from .mirror_images import mirror_pairs
 from .precision import Precision, stated
 from .transformation import Transformation
@@ -255,7 +255,7 @@ class Dataset:
         the first row is a header if it holds names. Labels of two words, or 0 and 1, become -1 and +1. `notes` say what was
         decided. Every other cell must be a finite number.
         """
-        path = Path(path)
+        path = path_of(path, "path")
         table = tables.read(path, target, drop)
         try:
             return cls(

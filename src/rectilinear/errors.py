@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from difflib import get_close_matches
+from os import PathLike
+from pathlib import Path
 
 
 class RectilinearError(Exception):
@@ -55,3 +57,14 @@ def require_kind(caller: str, value: object, kind: type, makers: str) -> None:
     """Refuse anything but a `kind`, with a sentence that says which functions make one."""
     if not isinstance(value, kind):
         raise InputError(f"{caller} takes a {kind.__name__}, as {makers} it, found {type(value).__name__}.")
+
+
+def path_of(value: object, what: str) -> Path:
+    """`value` as a path; refuse what is none, None above all, with a sentence that says `what` must be one.
+
+    >>> path_of("table.csv", "path").suffix
+    '.csv'
+    """
+    if isinstance(value, (str, PathLike)):
+        return Path(value)
+    raise InputError(f"{what} must be a text or a pathlib.Path, found {value!r}.")

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from .arrays import Array
 from .bibliography import bibtex
 from .dataset import Dataset
-from .errors import FileError, InputError
+from .errors import FileError, InputError, path_of
 from .events import Events
 from .jsonable import json_text, number_from
 from .network import Network, Weights
@@ -220,7 +220,7 @@ class Trajectory:
 
     def save(self, path: str | Path) -> Path:
         """Write the run as netCDF 4; `rectilinear.load` reads it back."""
-        path = Path(path)
+        path = path_of(path, "path")
         if not path.parent.is_dir():
             raise FileError(f"{path.parent}: no such folder to save in; create it first.")
         try:
@@ -317,7 +317,7 @@ def load(path: str | Path) -> Trajectory:
     """
     import xarray
 
-    path = Path(path)
+    path = path_of(path, "path")
     if not path.exists():
         raise FileError(f"{path}: no such file; check the path.")
     try:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import FileError
+from ..errors import FileError, path_of
 from ..whole_files import whole_file
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Film:
 
     def save(self, path: str | Path, *, dpi: int = 100) -> Path:
         """Write the film: .gif, .mp4 (where ffmpeg is installed) or .html (a player that needs nothing else)."""
-        path = Path(path)
+        path = path_of(path, "path")
         if path.suffix.lower() not in KINDS:
             raise FileError(f"{path.name}: a name that ends in .gif, .mp4 or .html is required.")
         if not path.parent.is_dir():

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from ..crew import Engine, cores, share_out
-from ..errors import FileError, FlowError
+from ..errors import FileError, FlowError, path_of
 from ..kernels import compile_kernels
 from .grid import Shard
 from .plan import Make, Plan, key_of
@@ -111,7 +111,7 @@ def sweep(
     if folder is None:
         with TemporaryDirectory() as temporary:
             return _swept(plan, Path(temporary), jobs, engine, part, progress)
-    return _swept(plan, Path(folder), jobs, engine, part, progress)
+    return _swept(plan, path_of(folder, "folder"), jobs, engine, part, progress)
 
 
 def _swept(plan: Plan, folder: Path, *how: Any) -> xarray.Dataset:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
-from ..errors import FileError
+from ..errors import FileError, path_of
 from ..whole_files import whole_file
 from .store import Record, Store
 
@@ -22,7 +22,7 @@ def consolidate(folder: str | Path) -> Path | None:
     Runs that end meanwhile stay as they are until the next time, and every call makes a file of its own, so that nothing is lost
     if it is interrupted or runs twice at once. Whole runs (`KEY.run.nc`) stay files.
     """
-    store = Store(Path(folder))
+    store = Store(path_of(folder, "folder"))
     store.manifest()
     records = dict(store.small_files())
     if not records:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ..crew import Engine, cores
-from ..errors import InputError
+from ..errors import InputError, path_of
 from .drive import perform
 from .grid import Point
 from .plan import Plan, key_of
@@ -175,7 +175,7 @@ def seek(
     if jobs or engine is not None:
         plan.require_portable()
     plan.rehearse()
-    store = Store(Path(folder))
+    store = Store(path_of(folder, "folder"))
     store.begin(plan.grid.axes, plan.base)
     search = Search(plan, store, wanted, jobs, engine, np.random.default_rng(seed), tell or (lambda runs, excess: None))
     met = search.first(trials)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..arrays import Array
-from ..errors import FileError, InputError
+from ..errors import FileError, InputError, path_of
 from ..trajectory import Trajectory, load
 from .grid import Grid
 from .packs import joined
@@ -33,7 +33,7 @@ def open_sweep(folder: str | Path) -> xarray.Dataset:
     """
     import xarray
 
-    store = Store(Path(folder))
+    store = Store(path_of(folder, "folder"))
     manifest = store.manifest()
     grid = Grid({name: tuple(values) for name, values in manifest["axes"].items()})
     if grid.size > MOST:
@@ -87,7 +87,7 @@ def to_pandas(table: xarray.Dataset | str | Path) -> pandas.DataFrame:
 
 def failures(folder: str | Path) -> list[dict[str, Any]]:
     """What the failed runs of a sweep left: reason, traceback, attempts and settings of each."""
-    store = Store(Path(folder))
+    store = Store(path_of(folder, "folder"))
     manifest = store.manifest()
     grid = Grid({name: tuple(values) for name, values in manifest["axes"].items()})
     found = (store.failure(key_of(manifest["base"], grid.point(number))) for number in range(grid.size))
@@ -96,7 +96,7 @@ def failures(folder: str | Path) -> list[dict[str, Any]]:
 
 def load_run(folder: str | Path, **point: Any) -> Trajectory:
     """The whole run at these values of the axes, if the sweep kept runs (`keep_runs=True`)."""
-    store = Store(Path(folder))
+    store = Store(path_of(folder, "folder"))
     manifest = store.manifest()
     if list(point) != list(manifest["axes"]):
         raise InputError(
