@@ -58,6 +58,32 @@ def test_neurons_that_stay_held_are_counted_once(problem: rl.Problem) -> None:
     assert part.statistics["groups at most"] == whole.statistics["groups at most"]
 
 
+@pytest.mark.parametrize("method", ["kinks", "follow"])
+def test_a_resumed_run_states_its_error_and_keeps_it(method: str) -> None:
+    net = rl.Network(inputs=4, widths=(20,))
+    problem = rl.Problem(rl.datasets.gaussian_teacher(samples=30, inputs=4), net, net.init(scale=0.1, seed=0))
+    first = rl.simulate(problem, [0.0, 2.0, 4.0], method=method)
+    part = rl.resume(first, [8.0, 16.0], method=method)
+    whole = rl.simulate(problem, part.times, method=method)
+    tight = rl.simulate(problem, part.times, method="kinks", rtol=1e-11)
+    assert first.audit.weight_error < part.audit.weight_error < 3 * whole.audit.weight_error
+    assert first.audit.loss_error <= part.audit.loss_error < 3 * whole.audit.loss_error
+    assert np.abs(part.loss - tight.loss).max() <= part.audit.loss_error * tight.loss[0]
+    assert first.audit.energy_residual <= part.audit.energy_residual < 1e-6
+    assert "error     estimated at" in str(part)
+
+
+def test_what_follows_a_descent_states_no_error(problem: rl.Problem) -> None:
+    audit = rl.resume(rl.descend(problem, 0.1, 10), [2.0]).audit
+    assert (audit.energy_residual, audit.weight_error, audit.loss_error) == (None, None, None)
+
+
+def test_a_run_saved_at_one_time_states_its_error(problem: rl.Problem) -> None:
+    two, one = rl.simulate(problem, [0.0, 3.0]).audit, rl.simulate(problem, [3.0]).audit
+    assert one.loss_error == pytest.approx(two.loss_error, rel=1e-6)
+    assert rl.simulate(problem, [0.0]).audit.loss_error is None
+
+
 def test_times_must_lie_ahead(problem: rl.Problem) -> None:
     run = rl.simulate(problem, [0.0, 3.0])
     with pytest.raises(rl.InputError, match="times to resume at must lie after the run's last one, 3, found 2"):

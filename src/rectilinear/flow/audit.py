@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..arrays import Array
 from ..network import Weights
 from ..problem import Problem
-from ..trajectory import Audit
+from ..trajectory import Audit, Trajectory
 
 
 def audit_run(
@@ -37,12 +39,44 @@ def audit_run(
         max(float(errors[-1]), drift or 0.0) if errors is not None and len(errors) else None
     )  # a drift is an error
     loss_error = None
-    if errors is not None and energy is not None and len(times) > 1:
-        speeds = np.sqrt(np.maximum(np.diff(energy), 0.0) / np.diff(times))
-        lengths = np.sqrt(sum(np.einsum("thd,thd->t", layer[1:], layer[1:]) for layer in weights))
-        loss_error = float(np.max(speeds * lengths * errors[1:])) / start
+    if errors is not None and energy is not None and len(times) and times[-1] > 0.0:
+        before = [0.0] if times[0] > 0.0 else []
+        reach = _reach(np.append(before, times), np.append(before, energy), weights)
+        loss_error = float(np.max(reach * errors[-len(reach) :])) / start
     rise = float(np.max(np.diff(objective), initial=0.0)) / start
     return Audit(drift, rise, residual, weight_error, loss_error)
+
+
+def audit_joined(joined: Trajectory, first: Audit | None, second: Audit | None, resumed: int) -> Audit:
+    """Audit a run of two parts, each audited by itself; the second one's saved times begin at position `resumed`.
+
+    What the first part costs the weights is there throughout the second, whose own costs come on top.
+    """
+    problem = joined.problem
+    whole = audit_run(problem, joined.times, joined.loss, joined.weights, None)
+    if first is None or second is None or first.energy_residual is None or second.energy_residual is None:
+        return whole
+    since = slice(resumed - 1, None)
+    start = max(abs(problem.objective(problem.weights)), np.finfo(float).tiny)
+    share = abs(joined.objective[resumed - 1]) / start  # the second part's first value over that of the whole
+    whole = replace(whole, energy_residual=first.energy_residual + share * second.energy_residual)
+    if first.weight_error is None or second.weight_error is None or second.loss_error is None:
+        return whole
+    fallen = joined.objective[resumed - 1] - joined.objective[since]
+    reach = _reach(joined.times[since], fallen, tuple(layer[since] for layer in joined.weights))
+    later = first.weight_error * float(np.max(reach)) / start + share * second.loss_error
+    return replace(
+        whole,
+        weight_error=max(first.weight_error + second.weight_error, whole.balance_drift or 0.0),
+        loss_error=max(first.loss_error or 0.0, later),  # none at t = 0 alone
+    )
+
+
+def _reach(times: Array, energy: Array, weights: tuple[Array, ...]) -> Array:
+    """|grad L| |theta| (t - 1,): by how much errors of weights, relative to these, can change the loss between two times."""
+    speeds = np.sqrt(np.maximum(np.diff(energy), 0.0) / np.diff(times))
+    lengths = np.sqrt(sum(np.einsum("thd,thd->t", layer, layer) for layer in weights))
+    return np.asarray(speeds * lengths[-len(speeds) :])
 
 
 def _balance_drift(problem: Problem, times: Array, weights: tuple[Array, ...]) -> float | None:

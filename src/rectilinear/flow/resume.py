@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ..arrays import Array
 from ..errors import InputError, require_kind
 from ..trajectory import Trajectory, check_times
-from .audit import audit_run
+from .audit import audit_joined
 from .simulate import simulate
 
 
@@ -38,21 +38,19 @@ def resume(run: Trajectory, times: ArrayLike, **options: Any) -> Trajectory:
     later = more.times + before
     later[: len(asked)] = np.where(more.times == asked[: len(later)] - before, asked[: len(later)], later[: len(asked)])
     all_times, loss = np.concatenate([run.times, later]), np.concatenate([run.loss, more.loss])
-    audit = audit_run(problem, all_times, loss, joined, None)
-    residuals = [a.energy_residual for a in (run.audit, more.audit) if a is not None and a.energy_residual is not None]
     counted = {key: _together(key, run.statistics.get(key, 0), value) for key, value in more.statistics.items()}
     events = run.events.followed_by(more.events, before) if run.events is not None and more.events is not None else None
-    return replace(
+    whole = replace(
         more,
         problem=problem,
         times=all_times,
         loss=loss,
         weights=joined,
-        audit=replace(audit, energy_residual=max(residuals, default=None)),
         statistics=counted,
         events=events,
         group_counts=_joined_counts(run.group_counts, more.group_counts, before),
     )
+    return replace(whole, audit=audit_joined(whole, run.audit, more.audit, resumed=len(run)))
 
 
 def _together(key: str, before: float, after: float) -> float:
