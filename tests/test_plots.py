@@ -350,8 +350,20 @@ def test_notebooks_show_figures_and_cards_without_magic():
     net = rl.Network(2, (4,))
     run = rl.descend(rl.Problem(rl.datasets.six_points(), net), 0.1, 3)
     assert plots.loss_curves(run)._repr_png_().startswith(b"\x89PNG")
+    with pytest.raises(rl.InputError, match=r"a window needs pyplot, and this figure has none; save it by figure\.savefig"):
+        plots.loss_curves(run).show()
     assert run._repr_html_().startswith("<pre>Trajectory\n")
     assert run.to_pandas()["loss"].tolist() == run.loss.tolist()
+
+
+def test_show_shows_in_a_notebook(monkeypatch):
+    ipython, shown = pytest.importorskip("IPython"), []
+    monkeypatch.setattr(ipython, "get_ipython", object)
+    monkeypatch.setattr(ipython.display, "display", shown.append)
+    net = rl.Network(2, (4,))
+    figure = plots.loss_curves(rl.descend(rl.Problem(rl.datasets.six_points(), net), 0.1, 3))
+    figure.show()
+    assert shown == [figure]
 
 
 # axes that the user brings

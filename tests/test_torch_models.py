@@ -139,6 +139,8 @@ def test_one_of_several_outputs(torch):
     assert rl.linearity(model, x, output=1).even_energy.value > 0
     with pytest.raises(rl.InputError, match=r"choose one of several by output=0\.$"):
         rl.linearity(model, x)
+    with pytest.raises(rl.InputError, match=r"the model must take inputs of shape \(\d+, 2\), found that it does not: mat1"):
+        rl.linearity(model, x[:, :2])
     with pytest.raises(rl.InputError, match=r"^output must be one of the 2 outputs, counted from 0, found 2\.$"):
         rl.from_torch(model, output=2)
 

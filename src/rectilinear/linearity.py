@@ -191,7 +191,12 @@ def _of_module(torch: Any, module: Any) -> Function:
 
     def evaluated(x: Array) -> ArrayLike:
         with torch.no_grad():
-            return np.asarray(twin(torch.tensor(x)).numpy())
+            try:
+                return np.asarray(twin(torch.tensor(x)).numpy())
+            except RuntimeError as error:  # torch's word for shapes that do not fit
+                raise InputError(
+                    f"the model must take inputs of shape {x.shape}, found that it does not: {error}."
+                ) from error
 
     return evaluated
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache, wraps
 from io import BytesIO
@@ -100,6 +101,16 @@ def _figure_class() -> type[Figure]:
             file = BytesIO()
             self.savefig(file, format="png")
             return file.getvalue()
+
+        def show(self, warn: bool = True) -> None:
+            """Show the figure in a notebook; there is no window elsewhere."""
+            ipython = sys.modules.get("IPython")
+            if ipython is None or ipython.get_ipython() is None:
+                raise InputError(
+                    "a window needs pyplot, and this figure has none; save it by figure.savefig('name.png'), "
+                    "or draw on axes of pyplot (ax=) and call plt.show()."
+                )
+            ipython.display.display(self)
 
     return Figure
 
