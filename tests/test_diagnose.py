@@ -2,6 +2,9 @@
 
 import json
 import math
+import re
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +14,7 @@ from click.testing import CliRunner
 import rectilinear as rl
 from rectilinear import cli
 from rectilinear.diagnose import ENDINGS, FINDINGS, look_ahead
+from rectilinear.diagnose import verify as verification
 from rectilinear.diagnose.look_ahead import _told_apart
 from rectilinear.diagnose.outlook import time_scale
 
@@ -258,8 +262,7 @@ def test_a_simulation_that_was_cut_short_says_so_beside_what_mirrored_data_would
     net = rl.Network(3, (6,))
     found = rl.diagnose(rl.Problem(data, net, net.init(1e-3, seed=0)), verify=True, max_seconds=1e-9)
     told = " ".join(repr(found).split())
-    assert "first drop" in told
-    assert "the simulation stopped: max_seconds were used up; what was computed is returned." in told
+    assert "(stopped: max_seconds were used up; what was computed is returned): first drop" in told
 
 
 def test_what_nobody_foretells_is_simulated():
@@ -511,3 +514,40 @@ def test_a_look_ahead_that_is_interrupted_ends_the_diagnosis(call, monkeypatch):
     assert result.exit_code == 130
     assert result.stderr.endswith("interrupted before there was anything to tell\n")
     assert len(begun) == 1
+
+
+INTERRUPTED_WHILE_IT_VERIFIES = """
+import os, signal, sys
+from rectilinear.cli import main
+from rectilinear.flow import budgets
+from rectilinear.progress import ProgressBar
+
+budgets.REPORT_EVERY = 0.0
+ProgressBar.__call__ = lambda self, fraction, note: os.kill(os.getpid(), signal.SIGINT) if fraction > 0.6 else None
+sys.exit(main(["diagnose", "gaussian_teacher", "--width", "5", "--verify", "--report", sys.argv[1]]))
+"""
+
+
+def test_ctrl_c_while_it_verifies_keeps_the_diagnosis(tmp_path):
+    page = tmp_path / "page.html"
+    command = [sys.executable, "-c", INTERRUPTED_WHILE_IT_VERIFIES, str(page)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 130
+    assert re.search(r"interrupted: the simulation is kept up to t = [\d.]+, the diagnosis is whole\n$", ended.stderr)
+    for kept in (" next ", " how sure ", "(stopped: interrupted by the user;", " budget "):
+        assert kept in ended.stdout
+    assert "interrupted by the user" in page.read_text()
+
+
+def test_who_interrupts_before_the_first_step_keeps_the_diagnosis(call, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(verification, "simulate", interrupted)
+    result = call("diagnose", "six_points", "--width", 5, "--verify")
+    assert result.exit_code == 130
+    assert "up to t = 0 (stopped: interrupted by the user; what was computed is returned): first drop" in " ".join(
+        result.stdout.split()
+    )
+    assert "none simulated" in result.stdout
+    assert result.stderr.endswith("interrupted: the simulation is kept up to t = 0, the diagnosis is whole\n")

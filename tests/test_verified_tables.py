@@ -105,8 +105,8 @@ def test_a_simulation_that_leaves_the_error_is_said_to():
 def test_losses_that_differ_by_their_times_alone_are_said_to():
     found = verified(some(formula(400), 60), "square", width=6)
     early = Verification(found.verified.run, None, (), stated=3e-3, found=0.0, time_error=0.02)
-    assert early.judgement == "with times off by up to 2 %, losses differ nowhere, within the 0.3 % stated"
-    assert f"With {early.judgement[5:]}." in rl.report.diagnosis_page(replace(found, verified=early))
+    assert early.judgement == "allowing times to be off by 2 %, losses do not differ (0.3 % of the first was stated)"
+    assert f"Allowing {early.judgement[9:]}." in rl.report.diagnosis_page(replace(found, verified=early))
 
 
 def test_curves_that_are_early_are_near_at_other_times_only():

@@ -45,7 +45,12 @@ def diagnose_command(
     elif not quiet:
         click.echo(repr(diagnosis))
     if diagnosis.verified is not None:
-        sys.exit(EXIT_CODES.get(diagnosis.verified.run.status, 0))
+        run = diagnosis.verified.run
+        if run.status is Status.INTERRUPTED:
+            click.echo(
+                f"interrupted: the simulation is kept up to t = {run.times[-1]:.4g}, the diagnosis is whole", err=True
+            )
+        sys.exit(EXIT_CODES.get(run.status, 0))
 
 
 def _write_page(diagnosis: Any, path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import textwrap
 from collections.abc import Iterable
-from math import isfinite, isinf
+from math import isfinite, isinf, isnan
 from typing import TYPE_CHECKING
 
 from ..conditions.finding import VERDICTS, Finding
@@ -134,14 +134,17 @@ def _stay(duration: float) -> str:
     return "for good" if isinf(duration) else "for a time that is not predicted"
 
 
+def _number(value: float) -> str:
+    return "none" if isnan(value) else f"{value:.4g}"
+
+
 def verification_sentence(verified: Verification) -> str:
     """Prediction against simulation, quantity by quantity."""
     run = verified.run
-    sentences = [f"{name} {predicted:.4g} predicted, {seen:.4g} simulated" for name, predicted, seen in verified.rows]
+    stopped = "" if run.status is Status.FINISHED else f"up to t = {run.times[-1]:.4g} ({run.ended}): "
+    sentences = [f"{name} {_number(told)} predicted, {_number(seen)} simulated" for name, told, seen in verified.rows]
     if not sentences:
         sentences = [f"nothing was predicted; the simulated loss ends at {run.loss[-1]:.4g} (t = {run.times[-1]:.4g})"]
     if verified.judgement is not None:
         sentences.append(verified.judgement)
-    if run.status is not Status.FINISHED:
-        sentences.append(f"the simulation {run.ended}")
-    return "; ".join(sentences) + "."
+    return stopped + "; ".join(sentences) + "."

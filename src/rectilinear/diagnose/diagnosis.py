@@ -186,10 +186,13 @@ class Verification:
         """Whether the losses kept to what was stated, as a sentence without its full stop; None where nothing was."""
         if self.stated is None or self.found is None:
             return None
-        allowed = f"with times off by up to {100 * self.time_error:.2g} %, " if self.time_error >= NOTED else ""
-        by = f"by {100 * self.found:.2g} % of the first" if self.found else "nowhere"
+        allowed = f"allowing times to be off by {100 * self.time_error:.2g} %, " if self.time_error >= NOTED else ""
+        if not self.found:
+            return f"{allowed}losses do not differ ({100 * self.stated:.2g} % of the first was stated)"
         within = "within" if self.agrees else "more than"
-        return f"{allowed}losses differ {by}, {within} the {100 * self.stated:.2g} % stated"
+        return (
+            f"{allowed}losses differ by {100 * self.found:.2g} % of the first, {within} the {100 * self.stated:.2g} % stated"
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

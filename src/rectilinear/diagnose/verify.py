@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..arrays import Array
 from ..compare import compare
 from ..flow import simulate
 from ..problem import Problem
-from ..trajectory import Trajectory
+from ..trajectory import Status, Trajectory
 from .curves import outside
 from .diagnosis import Outlook, PlateauForecast, Verification
 from .look_ahead import LookAhead
@@ -26,7 +27,7 @@ def verify(
     expected = outlook.prediction
     if expected is None:
         return _verified_ahead(problem, outlook.ahead, max_seconds, progress)
-    run = simulate(problem, expected.times, max_seconds=max_seconds, progress=progress)
+    run = _simulated(problem, expected.times, max_seconds, progress)
     rest = outlook.plateau
     fall_to = outlook.ending.loss if rest is None else rest.height
     seen_drop = first_drop(run, fall_to)
@@ -48,19 +49,30 @@ def _verified_ahead(
 ) -> Verification:
     """Where no theorem speaks: the look ahead beside an accurate simulation of all samples at the same times."""
     times = np.linspace(0.0, 4 * AFTERWARDS * time_scale(problem), POINTS) if ahead is None else ahead.run.times
-    run = simulate(problem, times, max_seconds=max_seconds, progress=progress)
+    run = _simulated(problem, times, max_seconds, progress)
     if ahead is None:
         return Verification(run, None, ())
     shared = min(len(run), len(ahead.loss))
     times, seen, expected = run.times[:shared], run.loss[:shared], ahead.loss[:shared]
-    told = replace(ahead.run, times=times, loss=expected)
-    fall_to = float(expected.min())
+    told = replace(ahead.run, times=ahead.run.times[: len(ahead.loss)], loss=ahead.loss)
+    fall_to = float(ahead.loss.min())
     rows = [
         ("first drop", _number(first_drop(told, fall_to)), _number(first_drop(run, fall_to))),
         (f"loss at t = {times[-1]:.4g}", float(expected[-1]), float(seen[-1])),
     ]
     worst = float(outside(times, seen, expected, ahead.time_error).max()) / (float(seen[0]) or 1.0)
     return Verification(run, None, tuple(rows), stated=ahead.error, found=worst, time_error=ahead.time_error)
+
+
+def _simulated(
+    problem: Problem, times: Array, max_seconds: float | None, progress: Callable[[float, str], None] | None
+) -> Trajectory:
+    """The run; who interrupts it before its first step has the start, and keeps the rest of the diagnosis."""
+    try:
+        return simulate(problem, times, max_seconds=max_seconds, progress=progress)
+    except KeyboardInterrupt:
+        start, loss = tuple(layer[None] for layer in problem.weights), problem.data_loss(problem.weights)
+        return Trajectory(problem, np.zeros(1), np.array([loss]), start, Status.INTERRUPTED)
 
 
 def _plateau_rows(rest: PlateauForecast, run: Trajectory) -> list[tuple[str, float, float]]:
