@@ -78,7 +78,7 @@ def run(folder: Path, cap: float) -> dict[str, Any]:
     to_zero_loss = [figure_2_row(delta, width) for delta, width in FIGURE_2]
     report.table(
         f"Figure 2 to loss {STOP_LOSS:g}",
-        ["problem", "best seconds", "median seconds", "steps", "events", "most groups", "reached t", "loss", "ended"],
+        ["problem", "best seconds", "median seconds", "steps", "events", "groups at most", "reached t", "loss", "ended"],
         [
             [
                 f"delta {row['delta']:g}, width {row['width']:,}",
@@ -114,7 +114,7 @@ def figure_2_row(delta: float, width: int) -> dict[str, Any]:
         "median_seconds": float(np.median(seconds)),
         "steps": last.statistics["steps"],
         "events": len(last.events) if last.events is not None else None,
-        "groups": last.statistics.get("most groups"),
+        "groups": last.statistics.get("groups at most"),
         "reached": float(last.times[-1]),
         "loss": float(last.loss[-1]),
         "status": last.status.name,

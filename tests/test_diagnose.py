@@ -398,7 +398,7 @@ def test_each_cause_has_its_own_remedy():
     assert not any("add a layer" in advice.text for advice in curved.suggestions)
     torn = rl.Dataset([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [1.0, -1.0, 1.0])
     found = rl.diagnose(rl.Problem(torn, rl.Network(2, (20,))))
-    assert any("one input comes with several labels (first seen: sample 0 and sample 1)" in text for text in found.warnings)
+    assert any("one input comes with several labels (see sample 0 and sample 1)" in text for text in found.warnings)
     assert not any("add a" in advice.text for advice in found.suggestions)
 
 
@@ -415,10 +415,10 @@ def test_the_data_themselves_are_looked_at():
         "drop 'none': always zero",
         "standardise the inputs",
         "'b' is",
-        "centre the labels",
     ):
         assert words in said
-    assert any("1 sample is zero (first: sample 39)" in text for text in found.warnings)
+    assert "centre the labels" not in said  # 'one' fits their mean
+    assert any("1 sample is zero (first: sample 39): no gradient there, and no" in text for text in found.warnings)
     assert any("1 sample repeats others" in text for text in found.warnings)
     constant = rl.diagnose(rl.Problem(rl.Dataset(x[:-1, :3], x[:-1, 0] > 9), rl.Network(3, (10,))))
     said = " | ".join(advice.text for advice in constant.suggestions)
@@ -494,6 +494,30 @@ def test_a_column_that_counts_the_rows_is_named():
     assert "drop 'id' unless the order of the rows means something: it counts them" in said
     alone = rl.diagnose(rl.Problem(rl.Dataset(x[:, :1], x[:, 1]), rl.Network(1, (5,))))
     assert not any("counts them" in advice.text for advice in alone.suggestions)
+
+
+@pytest.mark.parametrize(
+    ("shift", "said"), [(0.0, True), (9.0, False)], ids=["centred inputs", "inputs that fit a constant"]
+)
+def test_labels_with_a_mean_are_to_be_centred_where_nothing_fits_it(shift, said):
+    x = drawn(40, 3) + shift
+    found = rl.diagnose(rl.Problem(rl.Dataset(x, x[:, 0] + 70.0), rl.Network(3, (5,))))
+    assert any("centre the labels" in advice.text for advice in found.suggestions) is said
+
+
+def test_a_zero_sample_with_label_zero_is_fitted():
+    x = drawn(20, 2)
+    x[3] = 0.0
+    found = rl.diagnose(rl.Problem(rl.Dataset(x, x[:, 0]), rl.Network(2, (5,))))
+    assert "1 sample is zero (first: sample 3): no gradient there." in found.warnings
+
+
+def test_cards_say_it_in_plain_words():
+    told = " ".join(repr(rl.diagnose(problem_on(rl.datasets.six_points()))).split())
+    assert "; where it ends is not predicted by any theorem here" in told
+    assert "% of |W_1| away from W_1, and |W_2+|^2, |W_2-|^2 differ by" in told
+    stretched = rl.Dataset([[3.0, 0.0], [0.0, 1.0]], [1.0, -1.0], features=["long", "short"])
+    assert "its entry (0, 0), that of 'long', is off by 3.5" in rl.diagnose(problem_on(stretched))["white_inputs"].sentence
 
 
 def test_losses_that_differ_are_written_so():

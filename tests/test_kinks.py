@@ -416,4 +416,6 @@ def test_smooth_steps_go_to_the_kink_that_catches_a_neuron():
     for run, tolerance in ((exact, 1e-6), (smooth, 1e-3)):
         caught = run.events.kind == Kind.HOLD
         np.testing.assert_allclose(run.events.time[caught], [2.6602985, 4.6118824], atol=tolerance)
-    assert smooth.statistics["unresolved"] < 50  # crossings; steps that end on the side they came from do not pile up
+    assert (
+        smooth.statistics["kinks stepped over"] < 50
+    )  # crossings; steps that end on the side they came from do not pile up

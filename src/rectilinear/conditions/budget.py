@@ -22,7 +22,7 @@ class Unfitted:
     contained in the next, so that what the best fit misses falls from one to the next, and each difference has a cause.
     `odd_nonlinear`: odd and not linear (Theorem 1), which a third layer fits. `not_homogeneous`: not proportional to |x| along
     rays, which no bias-free network fits at any depth. `conflicting`: one input with several labels, which nothing fits;
-    `conflict` names two such samples.
+    `conflict` names two such samples, whose labels are far apart.
     """
 
     odd_nonlinear: float
@@ -117,7 +117,8 @@ def _unfitted(data: Dataset, inexpressible: Array) -> Unfitted:
     if misses[2] > NO_CONFLICT:
         i = int(np.argmax(np.abs(conflict)))
         same = np.flatnonzero(points == points[i])
-        witness = i, int(same[np.argmax(np.abs(y[same] - y[i]))])
+        j = int(same[np.argmax(np.abs(y[same] - y[i]))])
+        witness = min(i, j), max(i, j)
     return Unfitted(max(0.0, misses[0] - misses[1]), max(0.0, misses[1] - misses[2]), misses[2], witness)
 
 

@@ -25,7 +25,7 @@ def white_inputs(data: Dataset) -> Finding:
     deviation = np.abs(data.covariance - np.eye(data.inputs))
     i, j = (int(k) for k in np.unravel_index(np.argmax(deviation), deviation.shape))
     measured = float(deviation[i, j])
-    entry = f"that of {data.feature(i)} and {data.feature(j)}"
+    entry = f"that of {data.feature(i)}" + ("" if i == j else f" and {data.feature(j)}")
     return finding_to_precision(
         "white_inputs",
         measured,

@@ -38,8 +38,8 @@ def rank_one_start(problem: Problem) -> Finding:
         max(found.residual, found.halves),
         problem.start_precision,
         "W_1 = W_2^T r^T with equal positive and negative halves",
-        f"W_1 is {found.residual:.2g} of its norm away from W_2^T r^T, "
-        f"and |W_2+|^2, |W_2-|^2 differ by {found.halves:.2g} of |W_2|^2",
+        f"the nearest W_2^T r^T is {100 * found.residual:.3g} % of |W_1| away from W_1, "
+        f"and |W_2+|^2, |W_2-|^2 differ by {100 * found.halves:.3g} % of |W_2|^2",
     )
 
 

@@ -103,7 +103,7 @@ def warnings_for(problem: Problem, findings: Mapping[str, Finding], budget: Budg
     if missed.conflict is not None:
         first, second = (problem.data.sample(k) for k in missed.conflict)
         found.append(
-            f"one input comes with several labels (first seen: {first} and {second}), so that nothing fits "
+            f"one input comes with several labels (see {first} and {second}), so that nothing fits "
             f"{100 * missed.conflicting:.3g} % of <y^2>."
         )
     if budget.fractions[2] > NOTICEABLE and problem.network.layers == 2 and not problem.network.bias:

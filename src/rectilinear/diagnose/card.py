@@ -122,7 +122,8 @@ def outlook_sentence(outlook: Outlook) -> str:
         parts.append(f"the loss falls{when}")
     if (plateau := outlook.plateau) is not None:
         parts.append(f"expect it to sit near {plateau.height:.4g} {_stay(plateau.duration)}")
-    parts.append(f"it ends at: {outlook.ending}")
+    unknown = outlook.ending.kind == "unknown"
+    parts.append(f"where it ends is {outlook.ending}" if unknown else f"it ends at: {outlook.ending}")
     if outlook.effective_rank is not None:
         parts.append(f"effective rank {outlook.effective_rank:.3g}")
     return "; ".join(parts) + "."

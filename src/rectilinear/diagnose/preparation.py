@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays import Array, Mask
+from ..dataset import Dataset
 from ..problem import Problem
 from ..wording import of_number
 from .diagnosis import Suggestion
@@ -63,10 +64,18 @@ def _labels(problem: Problem) -> list[Suggestion]:
             f"recode the labels {low:g} and {high:g} as -1 and +1, e.g. np.where(y == {high:g}, 1, -1): a class is no size"
         )
         return [Suggestion(text, "losses of classes, and `separable`, are defined for -1 and +1")]
-    if len(values) > 2 and abs(float(y.mean())) > OFF_CENTRE * float(np.sqrt(np.mean(y**2))):
+    off_centre = abs(float(y.mean())) > OFF_CENTRE * float(np.sqrt(np.mean(y**2)))
+    if len(values) > 2 and off_centre and not _fit_a_constant(problem.data):
         text = f"centre the labels (--centre does so too): their mean is {y.mean():.3g}, and without a bias nothing fits a constant"
         return [Suggestion(text, "f(0) = 0 without biases")]
     return []
+
+
+def _fit_a_constant(data: Dataset) -> bool:
+    """Whether a linear function of the inputs is nearly 1 everywhere: they are uncentred, or one is constant."""
+    mean = data.x.mean(axis=0)
+    fitted = float(mean @ np.linalg.lstsq(data.covariance, mean, rcond=None)[0])  # the share of <1^2> in the best fit
+    return fitted > 1.0 - OFF_CENTRE**2
 
 
 def remarks_on(problem: Problem) -> list[str]:
@@ -76,7 +85,11 @@ def remarks_on(problem: Problem) -> list[str]:
     if zero.any():
         count, first = int(zero.sum()), data.sample(int(zero.argmax()))
         zeros = of_number(count, "sample is", "samples are")
-        found.append(f"{zeros} zero (first: {first}): no gradient there, and no bias-free network fits the label.")
+        labelled = bool(data.y[zero].any())
+        consequence = (
+            "no gradient there, and no bias-free network fits a label other than 0." if labelled else "no gradient there."
+        )
+        found.append(f"{zeros} zero (first: {first}): {consequence}")
     repeated = data.samples - len(np.unique(np.column_stack([data.x, data.y]), axis=0))
     if repeated:
         copies = of_number(repeated, "sample repeats", "samples repeat")

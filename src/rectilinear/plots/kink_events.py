@@ -24,7 +24,7 @@ AT_LEAST = 1e-3  # where a logarithmic time axis begins, at the latest
 
 @style.paper
 def kink_events(run: Trajectory, *, ax: Axes | Sequence[Axes] | None = None) -> Figure:
-    """One row a neuron that met a kink: its events as marks, the times it slides as bars; below, the pattern groups, if any.
+    """A row for each neuron that met a kink: its events as marks, the times it slides as bars; below, the pattern groups, if any.
 
     `ax` takes the axes to draw on: two where there are groups (`run.group_counts`), one else.
     """

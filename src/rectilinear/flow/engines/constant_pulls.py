@@ -49,7 +49,7 @@ class ConstantPulls:
         self.kinks = UnitKinks(normals, across, (1.0 - problem.network.alpha) * pulls * lengths)
         self.neurons = self._placed(problem.weights[0].copy(), problem.weights[1][0].copy(), pulls)
         self.longest, self.limit = float(lengths.max()), NEGLIGIBLE_OUTPUTS * rtol * float(np.sqrt(np.mean(problem.y**2)))
-        self.estimated_error, self.counts = NEGLIGIBLE_OUTPUTS * rtol, {"looks": 0, "crossings": 0, "gradients": 1}
+        self.estimated_error, self.counts = NEGLIGIBLE_OUTPUTS * rtol, {"early steps": 0, "crossings": 0, "gradients": 1}
         self.first_along, self.stretch = self._along(), 1.0
 
     @staticmethod
@@ -95,7 +95,7 @@ class ConstantPulls:
             return move_neurons(self.next, first, last, self.kinks, h, self.saved - self.t, self.states_saved)
 
         met = in_shares(share, len(neurons.a), EVENT_WORK * 0.1 * neurons.sides.size * len(self.kinks.normals))
-        self.counts["looks"] += 1
+        self.counts["early steps"] += 1
         outputs = self._outputs(self.next)
         if min(met) < 0 or not outputs <= TOO_FAR * self.limit:
             self.stretch *= 0.5

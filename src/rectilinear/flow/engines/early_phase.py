@@ -222,4 +222,4 @@ class EarlyPhase:
         return None
 
     def statistics(self) -> dict[str, int]:
-        return {"looks": self.looks}
+        return {"early steps": self.looks}

@@ -74,7 +74,7 @@ class SmoothEngine:
         self.rtol = rtol
         self.stepper: ExplicitStepper | StabilisedStepper
         self.stepper = ExplicitStepper(self._rhs, np.append(flatten(weights), energy), t, rtol, self._size, self._floor)
-        self._past = {"rejected": 0, "gradients": 0, "unresolved": 0}  # of steppers used before
+        self._past = {"rejected": 0, "gradients": 0, "kinks stepped over": 0}  # of steppers used before
         self._in_row, self._patience = 0, PATIENCE  # steps that asked for the other stepper; how many it takes
         self.stabilised = 0
         self.balance: Array | None = None
@@ -365,7 +365,7 @@ class SmoothEngine:
 
     def _counts(self) -> dict[str, int]:
         stepper = self.stepper
-        now = {"rejected": stepper.rejected, "gradients": stepper.evaluations, "unresolved": stepper.unresolved}
+        now = {"rejected": stepper.rejected, "gradients": stepper.evaluations, "kinks stepped over": stepper.unresolved}
         return {name: count + self._past[name] for name, count in now.items()}
 
     def successor(self) -> None:
@@ -379,4 +379,4 @@ class SmoothEngine:
 
     def statistics(self) -> dict[str, int]:
         counts = {"steps": self.steps} | self._counts() | {"stabilised": self.stabilised}
-        return {name: count for name, count in counts.items() if count or name not in ("unresolved", "stabilised")}
+        return {name: count for name, count in counts.items() if count or name not in ("kinks stepped over", "stabilised")}

@@ -63,7 +63,7 @@ def check_xor(full: bool) -> Evidence:
         ),
         settings={"width": 60, "scales": list(SCALES), "seed": 0},
         pictures=(Picture("xor", XOR_CAPTION, _draw(shown)),),
-        remark="The target is even, not odd, so nothing forbids to learn it. Neurons slide along the kinks onto the rays of the "
+        remark="The target is even, not odd, so two layers can learn it. Neurons slide along the kinks onto the rays of the "
         "four samples, where they form four linear networks of one sample each that never interact.",
     )
 
