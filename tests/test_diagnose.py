@@ -520,6 +520,15 @@ def test_cards_say_it_in_plain_words():
     assert "its entry (0, 0), that of 'long', is off by 3.5" in rl.diagnose(problem_on(stretched))["white_inputs"].sentence
 
 
+def test_no_line_of_a_card_breaks_between_a_number_and_its_unit(monkeypatch):
+    found = rl.diagnose(problem_on(rl.datasets.gaussian_teacher()))
+    for columns in range(60, 100):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        lines = [line.strip() for line in str(found).splitlines()]
+        assert max(map(len, str(found).splitlines())) <= columns
+        assert not any(line.startswith(("%", "=")) or line.endswith("=") for line in lines), columns
+
+
 def test_losses_that_differ_are_written_so():
     assert _told_apart([0.5, 0.49912, 0.49884]) == ["0.5", "0.4991", "0.4988"]
     assert _told_apart([0.5, 0.5]) == ["0.5", "0.5"]
