@@ -119,6 +119,10 @@ class TestRefusals:
     def test_only_theorems_speak_with_their_authority(self):
         forced = predict(random_problem(), TIMES, theorem="symmetric_data", force=True)
         assert forced.ended == "by the formulas of symmetric_data, without its authority: rank_one_start fails"
+        table = rl.datasets.gaussian_teacher()
+        net = rl.Network(table.inputs, (4,))
+        twice = predict(rl.Problem(table, net), TIMES, theorem="two_neurons", force=True)
+        assert twice.ended.endswith("without its authority: even_inputs, odd_target fail")
         six = rl.Problem(rl.datasets.six_points(delta=0.15), rl.Network(2, (10,)))
         told = predict(six, [0.0, 1.0])
         assert told.ended == "given by perturbation theory"

@@ -101,9 +101,7 @@ class Prediction(Trajectory):
     def ended(self) -> str:
         """On what authority it is given: a forced prediction has none, perturbation theory is no theorem."""
         if self.failed:
-            return (
-                f"by the formulas of {self.theorem}, without its authority: {', '.join(f.name for f in self.failed)} fails"
-            )
+            return f"by the formulas of {self.theorem}, without its authority: {self._what_fails}"
         return f"given by {self.provenance.get('basis', THEOREM)}" if self.status is Status.PREDICTED else super().ended
 
     @property
@@ -111,8 +109,12 @@ class Prediction(Trajectory):
         """The hypotheses that do not hold (only in a forced prediction)."""
         return tuple(finding for finding in self.findings if not finding.holds)
 
+    @property
+    def _what_fails(self) -> str:
+        return f"{', '.join(finding.name for finding in self.failed)} {'fails' if len(self.failed) == 1 else 'fail'}"
+
     def _card(self) -> list[tuple[str, str]]:
-        forced = f"; forced although {', '.join(f.name for f in self.failed)} fails" if self.forced and self.failed else ""
+        forced = f"; forced although {self._what_fails}" if self.forced and self.failed else ""
         rows = [("theorem", f"{self.theorem} ({self.source}){forced}"), *super()._card()]
         if (defect := max((finding.defect for finding in self.findings), default=0.0)) > 0.0:
             rows.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import textwrap
 from collections.abc import Iterable
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 WIDTH, NARROWEST = 118, 60
 SHOWN = 12  # findings with a line of their own: those on data and start
 NAME = 16  # columns for the name of a row
-TOGETHER = "\N{NO-BREAK SPACE}"  # between a number and its unit, while lines are broken
+TOGETHER = "\N{NO-BREAK SPACE}"  # between a number and its unit or sign, while lines are broken
 
 
 def card(diagnosis: Diagnosis) -> str:
@@ -63,7 +64,7 @@ def _rows(rows: Iterable[tuple[str, str]]) -> list[str]:
     width = max(NARROWEST, min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns))
     lines: list[str] = []
     for name, text in rows:
-        kept = text.replace(" %", f"{TOGETHER}%").replace(" = ", f"{TOGETHER}={TOGETHER}")
+        kept = re.sub(r" (?=<?=|%)|(?<==) ", TOGETHER, text)
         lines += textwrap.wrap(
             f"{name:<{NAME}}{kept}", width, initial_indent="  ", subsequent_indent=" " * (NAME + 2), break_on_hyphens=False
         )
