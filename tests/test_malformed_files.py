@@ -131,7 +131,7 @@ def test_the_shell_sees_the_same(tmp_path, command):
 def test_a_folder_and_a_missing_file_are_refused(tmp_path, command):
     folder = tmp_path / "folder.csv"
     folder.mkdir()
-    for path, words in ((folder, "a text table is required ("), (tmp_path / "none.npz", "no such file")):
+    for path, words in ((folder, "a file is required, found a folder"), (tmp_path / "none.npz", "no such file")):
         result = CliRunner().invoke(cli.main, arguments(command, path))
         assert (result.exit_code, result.stdout) == (2, "")
         assert words in result.stderr

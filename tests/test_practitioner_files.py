@@ -105,6 +105,26 @@ READ = {
         ("the first line numbers the columns, 0 to 3",),
     ),
     "whole numbers that rise": ("a.csv", b"0,1,2\n3,1,2\n", {}, [[0.0, 1.0], [3.0, 1.0]], [2.0, 2.0], ()),
+    "vertical bars": ("a.csv", table(BOTH, "|"), {}, X, Y, ("columns are separated by vertical bars",)),
+    "typographic minus signs": ("a.csv", table(BOTH).replace(b"-", "\N{MINUS SIGN}".encode()), {}, X, Y, ()),
+    "yes and no": (
+        "a.csv", table({"a": X[:, 0], "smokes": ["yes", "No"] * 6, "ill": words("no", "yes")}), {},
+        np.column_stack([X[:, 0], [1.0, 0.0] * 6]), CLASSES, ("labels in column 'ill': 'no' is -1, 'yes' is +1",),
+    ),
+    "one and two": (
+        "a.csv", table({**inputs(), "group": (CLASSES + 3) / 2}), {}, X, CLASSES, ("labels in column 'group': 1 is -1, 2 is +1",),
+    ),
+    "mixed quoting": ("a.csv", b'"a",b,y\n"1.5",2,"4"\n2.5,"3",5\n', {}, [[1.5, 2.0], [2.5, 3.0]], [4.0, 5.0], ()),
+    "an index and blank lines": (
+        "a.csv", b"\r\nid,a,y\r\n\r\n7,1,2.5\r\n   \r\n9,2,3\r\n\r\n", {"drop": "id"}, [[1.0], [2.0]], [2.5, 3.0], (),
+    ),
+    "Windows, Europe": (
+        "a.csv", b"\xef\xbb\xbfa;y\r\n1,5;2\r\n-2,5;3\r\n", {}, [[1.5], [-2.5]], [2.0, 3.0],
+        ("columns are separated by semicolons, decimals by commas",),
+    ),
+    "a line break in a name": ("a.csv", b'"a\nlong",y\n1,2.5\n2,3\n', {}, [[1.0], [2.0]], [2.5, 3.0], ()),
+    "one row": ("a.csv", b"a,b,y\n1,2,3\n", {}, [[1.0, 2.0]], [3.0], ()),
+    "old Macintosh": ("a.csv", table(BOTH).replace(b"\n", b"\r"), {}, X, Y, ()),
     "separators within quotes": ("a.csv", b'"size, cm","b;c",y\n1,2,3\n4,5,6\n', {}, [[1.0, 2.0], [4.0, 5.0]], [3.0, 6.0], ()),
 }  # fmt: skip
 REFUSED = {
@@ -160,6 +180,86 @@ REFUSED = {
         b"PK\x03\x04\x14", {},
         "a.csv: a text table is required, found a zip archive, as Excel's .xlsx is; save or unpack it as .csv.",
     ),
+    "money": (
+        b'a,y\n"$1,450.10",2\n$50.00,3\n', {},
+        "a.csv, line 2, column 'a': a finite number is required, found '$1,450.10'; "
+        "write it without '$' and separators of thousands.",
+    ),
+    "money with decimal commas": (
+        "a;b;y\n45,10 €;1;2\n50,00 €;2;3\n".encode(), {},
+        "a.csv, line 2, column 'a': a finite number is required, found '45,10 €'; write it without '€'.",
+    ),
+    "dates with times": (
+        b"when,a,y\n1/31/2024 12:30 PM,1,2\n", {},
+        "a.csv, line 2, column 'when': a finite number is required, found '1/31/2024 12:30 PM'; "
+        "write dates as numbers, e.g. days since the first, or drop the column.",
+    ),
+    "times of day": (
+        b"when,a,y\n12:30:05,1,2\n", {},
+        "a.csv, line 2, column 'when': a finite number is required, found '12:30:05'; "
+        "write dates as numbers, e.g. days since the first, or drop the column.",
+    ),
+    "names of months": (
+        b"when,a,y\n31 Jan 2024,1,2\n", {},
+        "a.csv, line 2, column 'when': a finite number is required, found '31 Jan 2024'; "
+        "write dates as numbers, e.g. days since the first, or drop the column.",
+    ),
+    "a row of totals": (
+        b"a,b,y\n1,2,3\n2,3,4\nTotal,5,7\n", {},
+        "a.csv, line 4, column 'a': a finite number is required, found 'Total'; write it as a number, or drop the row.",
+    ),
+    "a formula that failed, first in its row": (
+        b"a,b,y\n1,2,3\n#N/A,3,4\n", {},
+        "a.csv, line 3, column 'a': a finite number is required, found '#N/A'; fill it in, or drop the row or column.",
+    ),
+    "a missing label": (
+        b"a,y\n1,cat\n2,-\n3,dog\n", {},
+        "a.csv, line 3, column 'y': a label is required, found '-'; fill it in, or drop the row.",
+    ),
+    "two kinds as input": (
+        table({"sex": ["M", "F"] * 6, **BOTH}), {},
+        "a.csv, line 2, column 'sex': a finite number is required, found 'M'; write the two kinds as 0 and 1, or drop the column.",
+    ),
+    "three kinds as input": (
+        table({"city": ["Rome", "Oslo", "Bern"] * 4, **BOTH}), {},
+        "a.csv, line 2, column 'city': a finite number is required, found 'Rome'; "
+        "write 0 or 1 into a column for each of the 3 kinds (pandas: get_dummies), or drop the column.",
+    ),
+    "long identifiers": (
+        b"id,a,y\n1000000000000000001,1,2\n1000000000000000002,2,3.5\n", {},
+        "a.csv, line 2, column 'id': whole numbers of 15 digits at most are required, found 1000000000000000001, "
+        "which would be rounded; drop the column if it names the rows, or write fewer digits.",
+    ),
+    "a header over two lines": (
+        b"a,b,y\nm,kg,eur\n1,2,3\n2,3,4\n", {},
+        "a.csv, line 2: one line of names is required, found a second, beginning with 'm'; join it with the first, or begin it with #.",
+    ),
+    "a title": (
+        b"Measurements 2024\na,b,y\n1,2,3\n", {},
+        "a.csv, line 1: names of columns or numbers are required, found one cell, 'Measurements 2024'; "
+        "remove a title, or begin its line with #.",
+    ),
+    "a title of a spreadsheet": (
+        b"Measurements 2024,,\na,b,y\n1,2,3\n", {},
+        "a.csv, line 1: names of columns or numbers are required, found one cell, 'Measurements 2024'; "
+        "remove a title, or begin its line with #.",
+    ),
+    "a page instead of a table": (
+        b"<!DOCTYPE html>\n<html>404</html>\n", {},
+        "a.csv: a text table is required, found a web page; save or unpack it as .csv.",
+    ),
+    "a target misspelt": (
+        b"a,Price\n1,2\n2,3\n", {"target": "price"},
+        "a.csv: target 'price' is not a column; there are a, Price; did you mean 'Price'?",
+    ),
+    "a header alone": (
+        b"a;b;y\r\n\r\n", {},
+        "a.csv: at least one row of numbers is required, found only a header; add samples.",
+    ),
+    "300 names that repeat": (
+        (",".join(["f"] * 300) + ",y\n" + ",".join(map(str, range(301)))).encode(), {},
+        "a.csv: column names must differ, found 'f' for columns 1 and 2; rename or drop one.",
+    ),
     "names that repeat": (
         b"a,a,y\n1,2,3\n", {},
         "a.csv: column names must differ, found 'a' for columns 1 and 2; rename or drop one.",
@@ -183,6 +283,20 @@ def test_a_file_that_cannot_be_used_is_refused_with_what_to_do(tmp_path, content
     with pytest.raises(rl.FileError) as refusal:
         rl.Dataset.from_file(tmp_path / "a.csv", **options)
     assert str(refusal.value) == sentence
+
+
+def test_folders_and_archives_are_no_tables(tmp_path):
+    for call in (rl.Dataset.from_file, rl.load):
+        with pytest.raises(rl.FileError, match=r": a file is required, found a folder; name a file in it\.$"):
+            call(tmp_path)
+    with pytest.raises(
+        rl.FileError, match=r"^a\.csv\.zip: a table by itself is required, found an archive; unpack it first\.$"
+    ):
+        rl.Dataset.from_file(tmp_path / "a.csv.zip")
+    net = rl.Network(1, (2,))
+    run = rl.descend(rl.Problem(rl.Dataset([[1.0]], [1.0]), net), 0.1, 1)
+    with pytest.raises(rl.FileError, match=r": a file to save in is required, found a folder; name a file in it\.$"):
+        run.save(tmp_path)
 
 
 def test_parquet_is_read_where_pyarrow_is(tmp_path):

@@ -207,7 +207,9 @@ def test_files_that_are_not_csv_are_refused(write, text):
 
 def test_a_folder_is_not_a_csv(tmp_path):
     (tmp_path / "folder.csv").mkdir()
-    assert "a text table is required (" in refusal(rl.Dataset.from_file, tmp_path / "folder.csv")
+    assert refusal(rl.Dataset.from_file, tmp_path / "folder.csv").endswith(
+        "a file is required, found a folder; name a file in it."
+    )
 
 
 @pytest.mark.parametrize("name", ["none.csv", "none.npz", "none.npy", "none.parquet"])

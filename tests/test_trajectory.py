@@ -108,9 +108,15 @@ def test_saving_needs_a_folder(tmp_path):
 
 def test_saving_onto_a_folder_is_refused(tmp_path):
     (tmp_path / "run.nc").mkdir()
-    with pytest.raises(rl.FileError, match=r"run\.nc: the run could not be written \(.+\); choose another place\.$"):
+    with pytest.raises(rl.FileError, match=r"run\.nc: a file to save in is required, found a folder; name a file in it\.$"):
         made_run().save(tmp_path / "run.nc")
     assert [path.name for path in tmp_path.iterdir()] == ["run.nc"]
+
+
+def test_a_place_that_cannot_be_written_is_refused(tmp_path):
+    with pytest.raises(rl.FileError, match=r": the run could not be written \(.+\); choose another place\.$"):
+        made_run().save(tmp_path / ("long" * 100))
+    assert not list(tmp_path.iterdir())
 
 
 def refusal_to_load(path):

@@ -247,16 +247,16 @@ class Dataset:
         )
 
     @classmethod
-    def from_file(cls, path: str | Path, target: str | int | None = None, drop: Sequence[str] = ()) -> Dataset:
+    def from_file(cls, path: str | Path, target: str | int | None = None, drop: str | Sequence[str] = ()) -> Dataset:
         """Read a table (.csv, .tsv, .txt, .dat, also .gz; .npy; .parquet where pyarrow is) or arrays x and y (.npz).
 
         `target` is the label column, by name or by position (the last by default); `drop` names columns to leave out. In text
         the separator (comma, semicolon, tab, spaces) and decimal commas are found, lines that begin with # are comments, and
-        the first row is a header if it holds names. Labels of two words, or 0 and 1, become -1 and +1. `notes` say what was
+        the first row is a header if it holds names. Labels of two words, 0 and 1, or 1 and 2 become -1 and +1. `notes` say what was
         decided. Every other cell must be a finite number.
         """
         path = path_of(path, "path")
-        table = tables.read(path, target, drop)
+        table = tables.read(path, target, [drop] if isinstance(drop, str) else drop)
         try:
             return cls(
                 table.x,

@@ -224,6 +224,8 @@ class Trajectory:
         if not path.parent.is_dir():
             raise FileError(f"{path.parent}: no such folder to save in; create it first.")
         try:
+            if path.is_dir():
+                raise FileError(f"{path}: a file to save in is required, found a folder; name a file in it.")
             with whole_file(path) as place:
                 self.to_xarray().to_netcdf(place, engine="h5netcdf")
         except OSError as error:
@@ -320,6 +322,8 @@ def load(path: str | Path) -> Trajectory:
     path = path_of(path, "path")
     if not path.exists():
         raise FileError(f"{path}: no such file; check the path.")
+    if path.is_dir():
+        raise FileError(f"{path}: a file is required, found a folder; name a file in it.")
     try:
         with xarray.open_dataset(path, engine="h5netcdf") as file:
             contents = file.load()

@@ -27,6 +27,7 @@ READERS: dict[str, Reader] = {
     ".parquet": read_parquet,
 }
 KINDS = tuple(READERS)
+PACKED = (".zip", ".bz2", ".xz", ".7z", ".tar", ".tgz")
 
 
 def kind_of(path: Path) -> str | None:
@@ -40,7 +41,11 @@ def kind_of(path: Path) -> str | None:
 
 def read(path: Path, target: str | int | None = None, drop: Sequence[str] = ()) -> Table:
     """The table in a file; see `Dataset.from_file`."""
+    if path.is_dir():
+        raise FileError(f"{path}: a file is required, found a folder; name a file in it.")
     kind = kind_of(path)
+    if path.suffix.lower() in PACKED and kind is None:
+        raise FileError(f"{path.name}: a table by itself is required, found an archive; unpack it first.")
     if kind is None:
         raise FileError(f"{path.name}: a file must end in one of {', '.join(KINDS)}; convert it, e.g. to .csv.")
     if not path.exists():

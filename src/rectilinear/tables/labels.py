@@ -1,4 +1,4 @@
-"""Labels that are classes: two words, True and False, or 0 and 1 become -1 and +1, with a sentence that says which is which."""
+"""Labels that are classes: two words, True and False, 0 and 1, or 1 and 2 become -1 and +1, with a sentence that says which is which."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ..errors import FileError
 
 SHOWN = 4  # classes that a refusal lists
+CLASSES = ((0, 1), (1, 2))  # numbers that are read as classes
 
 
 def classes_from_words(file: str, column: str, words: Sequence[str]) -> tuple[NDArray[np.float64], str]:
@@ -30,11 +31,12 @@ def classes_from_words(file: str, column: str, words: Sequence[str]) -> tuple[ND
 
 
 def classes_from_numbers(column: str, y: NDArray[np.generic]) -> tuple[NDArray[np.generic], str | None]:
-    """Labels 0 and 1 (or False and True) as -1 and +1, and the sentence that says so; all others as they are."""
-    if y.dtype != np.bool_ and not np.array_equal(np.unique(y), (0, 1)):
+    """Labels 0 and 1, 1 and 2, or False and True as -1 and +1, and the sentence that says so; all others as they are."""
+    values = np.unique(y)
+    if y.dtype != np.bool_ and not any(np.array_equal(values, classes) for classes in CLASSES):
         return y, None
-    low, high = ("False", "True") if y.dtype == np.bool_ else ("0", "1")
-    return np.where(y == 1, 1.0, -1.0), _sentence(column, low, high)
+    low, high = ("False", "True") if y.dtype == np.bool_ else (f"{value:g}" for value in values)
+    return np.where(y == values[-1], 1.0, -1.0), _sentence(column, low, high)
 
 
 def _sentence(column: str, low: str, high: str) -> str:

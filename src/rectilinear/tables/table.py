@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FileError
+from ..errors import FileError, did_you_mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,8 @@ def target_column(file: str, target: str | int | None, columns: int, header: Seq
             raise FileError(
                 f"{file}: target {target!r} needs a header row, found none; give its position, 0 for the first."
             ) from error
-        raise FileError(f"{file}: target {target!r} is not a column; there are {', '.join(header)}.") from error
+        near = did_you_mean(target, header)
+        raise FileError(f"{file}: target {target!r} is not a column; there are {', '.join(header)}{near}") from error
     if not -columns <= position < columns:
         raise FileError(f"{file}: target must be a column from 0 to {columns - 1}, found {position}.")
     return position % columns

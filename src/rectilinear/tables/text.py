@@ -16,16 +16,24 @@ from numpy.typing import NDArray
 
 from ..errors import FileError
 from .labels import classes_from_numbers, classes_from_words
+from .remedies import EXCEL_ERRORS, is_missing, remedy
 from .table import Table, dropped_columns, require_two_columns, target_column
 
-MISSING = {"", "na", "n/a", "nan", "null", "none", "?", "-"}  # how files write a missing value, in lower case
-TRUTH = {"true": 1.0, "false": 0.0}  # how files write truth values, in lower case
-SEPARATORS = {";": "semicolons", "\t": "tabs", ",": "commas", " ": "spaces"}  # where several fit, the first one
+TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}  # how files write truth values, in lower case
+SEPARATORS = {
+    ";": "semicolons",
+    "\t": "tabs",
+    "|": "vertical bars",
+    ",": "commas",
+    " ": "spaces",
+}  # where several fit, the first one
 SEPARATOR_LINE = re.compile(r'"?sep=(.)"?', re.IGNORECASE)  # how Excel names the separator, in the first line
 ARCHIVES = {
     b"PK": "a zip archive, as Excel's .xlsx is",
     b"\xd0\xcf\x11\xe0": "an old Excel file",
     b"\x1f\x8b": "a gzip file",
+    b"<!": "a web page",
+    b"<html": "a web page",
 }
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # how files begin that are written in it
 LOOKED_AT = 50  # rows that the separator is decided on
@@ -33,9 +41,9 @@ COMMENT = "#"
 FEWEST_NUMBERED = 3  # columns: a row 0, 1 may as well be a sample
 DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
 DECIMAL_POINT = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?")
-GROUPS_OF_THREE = re.compile(r"[-+]?\d{1,3}([,.' \u00a0\u202f]\d{3})+([.,]\d+)?")  # 1,234.5 and 1.234,5 and 1 234
-SIGNS = "%$€£¥"  # what stands beside a number
-DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}.*|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}.*")
+WHOLE = re.compile(r"[-+]?\d+")
+EXACT = 2**53  # whole numbers beyond it are not all told apart
+MINUS = "\N{MINUS SIGN}"  # as tables copied from texts have it
 
 Row = tuple[int, list[str]]  # the line in the file, counted from 1, and its cells
 
@@ -62,7 +70,8 @@ class _Layout:
 
     def number(self, cell: str) -> float | None:
         try:
-            return float(cell.replace(",", ".") if self.decimal_comma else cell)
+            plain = cell.replace(MINUS, "-")
+            return float(plain.replace(",", ".") if self.decimal_comma else plain)
         except ValueError:
             return TRUTH.get(cell.strip().lower())
 
@@ -105,8 +114,8 @@ def _rows(path: Path) -> tuple[list[Row], _Layout]:
     named = SEPARATOR_LINE.fullmatch(lines[0].strip()) if lines else None
     if named is not None:
         lines[0] = ""
-    comments = [(k, line) for k, line in enumerate(lines, start=1) if line.lstrip().startswith(COMMENT)]
-    written = [line for line in lines if line.strip() and not line.lstrip().startswith(COMMENT)]
+    comments = [(k, line) for k, line in enumerate(lines, start=1) if _is_comment(line)]
+    written = [line for line in lines if line.strip() and not _is_comment(line)]
     if not any(character not in "\t;, " for line in written for character in line):
         raise FileError(f"{path.name}: at least one row of numbers is required, found an empty file.")
     separator = named[1] if named is not None and named[1] in SEPARATORS else _separator(written[:LOOKED_AT])
@@ -114,14 +123,16 @@ def _rows(path: Path) -> tuple[list[Row], _Layout]:
         rows = _without_trailing_separators(list(_split(lines, separator)))
     except csv.Error as error:
         raise FileError(f"{path.name}: a text table is required ({error}).") from error
+    _check_first_lines(path, rows, written)
     require_two_columns(path.name, len(rows[0][1]), "separate columns by commas, semicolons or tabs")
     cells = [cell for _, row in rows for cell in row]
     plain = _Layout(separator, separator != "," and _has_decimal_commas(cells), None)
     header: list[str] | None
     numbered = _numbers_columns(rows, plain)
     if numbered or _is_header(rows[0][1], plain):
-        header = [cell.strip() for cell in rows[0][1]]
+        header = [" ".join(cell.split()) for cell in rows[0][1]]
         rows = rows[1:]
+        _check_units(path, rows, plain)
     else:
         header = _header_in_comment(comments, rows[0], separator)
     if not rows:
@@ -142,9 +153,14 @@ def _text(path: Path) -> str:
         raise FileError(f"{path.name}: a text table is required ({error}); save it as UTF-8 text.") from error
 
 
+def _is_comment(line: str) -> bool:
+    """It begins with #, and not with what Excel writes where a formula failed."""
+    return line.lstrip().startswith(COMMENT) and not line.lstrip().lower().startswith(EXCEL_ERRORS)
+
+
 def _split(lines: Iterable[str], separator: str) -> Iterable[Row]:
     """Cells of the rows that are neither blank nor comments, each with its line in the file."""
-    blanked = ("" if line.lstrip().startswith(COMMENT) else line.strip(" ") for line in lines)
+    blanked = ("" if _is_comment(line) else line.strip(" ") for line in lines)
     reader = csv.reader((f"{line}\n" for line in blanked), delimiter=separator, skipinitialspace=True)
     return ((reader.line_num, row) for row in reader if any(cell.strip() for cell in row))
 
@@ -179,6 +195,31 @@ def _separator(written: Sequence[str]) -> str:
     return max((s for s in counts if s != " "), key=lambda separator: counts[separator][:1], default=",")
 
 
+def _check_first_lines(path: Path, rows: Sequence[Row], written: Sequence[str]) -> None:
+    """Refuse a title above the table: one cell where all lines below have several."""
+    line, first = rows[0]
+    title = [cell for cell in first if cell.strip()]
+    below = {len(row) for _, row in _split(written[1:], _separator(written[1:LOOKED_AT]))}
+    if len(title) == 1 and len(first) != 2 and len(below) == 1 and min(below) > 1 and len(first) in (1, *below):
+        raise FileError(
+            f"{path.name}, line {line}: names of columns or numbers are required, found one cell, {title[0].strip()!r}; "
+            "remove a title, or begin its line with #."
+        )
+
+
+def _check_units(path: Path, rows: Sequence[Row], layout: _Layout) -> None:
+    """Refuse a second line of names, of units for example: no number in it, and numbers below where it has words."""
+    if len(rows) < 2:
+        return
+    (line, words), (_, numbers) = rows[:2]
+    below = [layout.number(cell) is not None for cell in numbers[: len(words)]]
+    if all(layout.number(cell) is None for cell in words) and sum(below) > 1 and all(below[:-1]):
+        raise FileError(
+            f"{path.name}, line {line}: one line of names is required, found a second, beginning with {words[0].strip()!r}; "
+            "join it with the first, or begin it with #."
+        )
+
+
 def _has_decimal_commas(cells: Sequence[str]) -> bool:
     return any("," in cell and DECIMAL_COMMA.fullmatch(cell.strip()) for cell in cells)
 
@@ -208,7 +249,7 @@ def _numbers_columns(rows: Sequence[Row], layout: _Layout) -> bool:
 def _is_header(row: list[str], layout: _Layout) -> bool:
     """Some names and no measurements; whole numbers may be names (pandas numbers its columns), 0.5 may not."""
     numbers = [layout.number(cell) for cell in row]
-    names = any(number is None and cell.strip().lower() not in MISSING for cell, number in zip(row, numbers, strict=True))
+    names = any(number is None and not is_missing(cell) for cell, number in zip(row, numbers, strict=True))
     return names and all(number is None or number.is_integer() for number in numbers)
 
 
@@ -246,38 +287,50 @@ def _numbers(
     try:
         table = np.array([[float(row[k]) for k in columns] for _, row in rows])  # so it is in nearly every file, and fast
         if np.isfinite(table).all():
+            if np.abs(table).max(initial=0.0) >= EXACT:
+                _check_whole_numbers(path, rows, columns, layout)
             return table
     except ValueError:
         pass
-    return np.array([[_number(path, line, row, k, layout, are_labels) for k in columns] for line, row in rows])
+    return np.array([[_number(path, rows, at, k, layout, are_labels) for k in columns] for at in range(len(rows))])
 
 
-def _number(path: Path, line: int, row: list[str], column: int, layout: _Layout, is_label: bool) -> float:
+def _number(path: Path, rows: Sequence[Row], at: int, column: int, layout: _Layout, is_label: bool) -> float:
+    line, row = rows[at]
     cell = row[column].strip()
     number = layout.number(cell)
     if number is not None and math.isfinite(number):
         return number
-    if number is not None or cell.lower() in MISSING:
-        remedy = f"fill it in, or drop the row{'' if is_label else ' or column'}"
-    elif DATE.fullmatch(cell):
-        remedy = "write dates as numbers, e.g. days since the first, or drop the column"
-    elif GROUPS_OF_THREE.fullmatch(cell):
-        remedy = "write it without separators of thousands"
-    elif layout.number(bare := cell.strip(f"{SIGNS} ")) is not None and bare:
-        remedy = f"write it without {cell.replace(bare, '').strip()!r}"
-    else:
-        remedy = f"write it as a number, or drop the {'row' if is_label else 'column'}"
     found = repr(cell) if cell else "an empty cell"
+    what_to_do = remedy(cell, [other[column].strip() for _, other in rows], layout.number, is_label)
     raise FileError(
-        f"{path.name}, line {line}, column {layout.name(column)}: a finite number is required, found {found}; {remedy}."
+        f"{path.name}, line {line}, column {layout.name(column)}: a finite number is required, found {found}; {what_to_do}."
     )
+
+
+def _check_whole_numbers(path: Path, rows: Sequence[Row], columns: Sequence[int], layout: _Layout) -> None:
+    """Refuse whole numbers that float64 would round, as long identifiers are."""
+    for line, row in rows:
+        for k in columns:
+            cell = row[k].strip()
+            if WHOLE.fullmatch(cell) and int(cell) != int(float(cell)):
+                raise FileError(
+                    f"{path.name}, line {line}, column {layout.name(k)}: whole numbers of 15 digits at most are required, found "
+                    f"{cell}, which would be rounded; drop the column if it names the rows, or write fewer digits."
+                )
 
 
 def _labels(path: Path, rows: Sequence[Row], column: int, layout: _Layout) -> tuple[NDArray[np.generic], str | None]:
     """The labels as numbers; words of two kinds, or 0 and 1, become -1 and +1."""
     cells = [row[column].strip() for _, row in rows]
     name = layout.header[column] if layout.header else str(column + 1)
-    are_words = all(layout.number(cell) is None and cell.lower() not in MISSING for cell in cells)
-    if are_words or all(cell.lower() in TRUTH for cell in cells):
+    known = [cell for cell in cells if not is_missing(cell)]
+    if known and all(layout.number(cell) is None or cell.lower() in TRUTH for cell in known):
+        if len(known) < len(cells):
+            missing = next(k for k, cell in enumerate(cells) if is_missing(cell))
+            found = repr(cells[missing]) if cells[missing] else "an empty cell"
+            raise FileError(
+                f"{path.name}, line {rows[missing][0]}, column {name!r}: a label is required, found {found}; fill it in, or drop the row."
+            )
         return classes_from_words(path.name, name, cells)
     return classes_from_numbers(name, _numbers(path, rows, [column], layout, are_labels=True)[:, 0])
