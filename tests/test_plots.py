@@ -295,6 +295,7 @@ def test_singular_values_have_a_panel_for_each_layer(deep):
     drawn = sorted((line.get_ydata() for line in figure.axes[1].get_lines()), key=lambda y: -y[-1])
     np.testing.assert_allclose(np.array(drawn), expected.T[:3], rtol=1e-12)
     assert figure.axes[0].get_ylabel() == "singular values"
+    assert [text.get_text() for text in figure.axes[-1].get_legend().get_texts()] == ["number 1", "number 2", "number 3"]
     assert {ax.get_xlabel() for ax in figure.axes} == {"time / τ"}
 
 

@@ -25,6 +25,7 @@ def test_one_axis_is_a_curve_with_the_spread_over_seeds():
     assert band.min() == pytest.approx(1.64)  # quantile 0.16 of 1 to 5
     assert band.max() == pytest.approx(14.36)
     assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_xscale()) == ("delta", "height", "linear")
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["68 % of 5 seeds", "median"]
 
 
 def test_decades_are_drawn_on_logarithmic_axes():

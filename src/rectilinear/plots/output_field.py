@@ -80,6 +80,7 @@ def draw_field(ax: Axes, side: Array, field: Array, largest: float, data: Datase
     ax.set(xlabel="$x_1$", ylabel="$x_2$", xlim=(-reach, reach), ylim=(-reach, reach))
     bar = ax.figure.colorbar(image, ax=ax, shrink=0.9)
     bar.set_label("output $f(x)$")
+    bar.add_lines([0.0], ["black"], [1.4])  # as the boundary is drawn
     bar.ax.tick_params(labelsize=style.TICK_SIZE)
     return image
 

@@ -25,7 +25,7 @@ def singular_values(
     log_values: bool = False,
     ax: Axes | Sequence[Axes] | None = None,
 ) -> Figure:
-    """One panel a layer: its `largest` singular values against time, the first dark and the others lighter.
+    """A panel for each layer: its `largest` singular values against time, the first dark and the others lighter.
 
     `ax` takes as many axes to draw on as there are layers.
     """
@@ -35,10 +35,12 @@ def singular_values(
     layers = run.problem.network.layers
     values = [measures.singular_values(run, layer=layer)[:, :largest] for layer in range(layers)]
     shown = style.showable(run.times, log_time)
-    figure, axes = style.panels(0.8 + 2.3 * layers, 2.8, columns=layers, sharex=True, sharey=True, ax=ax)
+    figure, axes = style.panels(1.9 + 2.3 * layers, 2.8, columns=layers, sharex=True, sharey=True, ax=ax)
     for k, (panel, layer) in enumerate(zip(axes, values, strict=True), 1):
         for rank in range(layer.shape[1] - 1, -1, -1):
-            panel.plot(run.times[shown], layer[shown, rank], color=style.shade(rank, layer.shape[1]))
+            panel.plot(
+                run.times[shown], layer[shown, rank], color=style.shade(rank, layer.shape[1]), label=f"number {rank + 1}"
+            )
         panel.set_title(rf"$W_{{{k}}}$")
         panel.set_xlabel(style.TIME)
         if log_time:
@@ -48,4 +50,6 @@ def singular_values(
         else:
             style.from_zero(panel)
     axes[0].set_ylabel("singular values")
+    most = max(range(layers), key=lambda k: values[k].shape[1])
+    style.legend_beside(axes[-1], axes[most].lines[::-1])
     return figure

@@ -14,6 +14,7 @@ from ..arrays import Array, Mask
 from ..errors import InputError
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.legend import Legend
@@ -115,11 +116,15 @@ def _figure_class() -> type[Figure]:
     return Figure
 
 
-def legend_beside(ax: Axes) -> Legend:
-    """A legend right of the axes, where it never covers a curve; inside them where no layout would make room for it."""
+def legend_beside(ax: Axes, handles: Sequence[Artist] | None = None) -> Legend:
+    """A legend right of the axes, where it never covers a curve; inside them where no layout would make room for it.
+
+    It names what is drawn on these axes, or the `handles`.
+    """
+    named = {} if handles is None else {"handles": handles}
     if ax.figure.figure.get_layout_engine() is None:
-        return ax.legend(loc="best")
-    return ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.02), borderaxespad=0.0, handlelength=1.8)
+        return ax.legend(loc="best", **named)
+    return ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.02), borderaxespad=0.0, handlelength=1.8, **named)
 
 
 def from_zero(ax: Axes) -> None:

@@ -65,8 +65,12 @@ def _curve(ax: Axes, values: xarray.DataArray, axis: str, seeds: list[str]) -> N
     middle = (values.median(seeds) if seeds else values).values
     if seeds:
         low, high = (values.quantile(share, seeds).values for share in SPREAD)
-        ax.fill_between(x, low, high, color=style.colour(0), alpha=0.25, linewidth=0)
-    ax.plot(x, middle, color=style.colour(0), marker="o", markersize=3)
+        count = int(np.prod([values.sizes[axis] for axis in seeds]))
+        band = f"{100 * (SPREAD[1] - SPREAD[0]):.0f} % of {count} seeds"
+        ax.fill_between(x, low, high, color=style.colour(0), alpha=0.25, linewidth=0, label=band)
+    ax.plot(x, middle, color=style.colour(0), marker="o", markersize=3, label="median")
+    if seeds:
+        ax.legend()
     _label(ax, "x", axis, x, names)
     if _spans_decades(middle[np.isfinite(middle)]):
         ax.set_yscale("log")

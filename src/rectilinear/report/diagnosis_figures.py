@@ -67,7 +67,7 @@ def _draw_ahead(ax: Axes, ahead: LookAhead) -> None:
     shifted = [np.interp(times * factor, times, loss) for factor in (1.0 - ahead.time_error, 1.0, 1.0 + ahead.time_error)]
     error = ahead.error * float(loss[0])
     low, high = np.maximum(np.min(shifted, axis=0) - error, 0.0), np.max(shifted, axis=0) + error
-    ax.fill_between(times, low, high, color=style.colour(1), alpha=0.2, linewidth=0)
+    ax.fill_between(times, low, high, color=style.colour(1), alpha=0.2, linewidth=0, label="what it may be off by")
     ax.plot(times, loss, **style.PREDICTION | {"color": style.colour(1)}, label="expected (short simulation)")
 
 

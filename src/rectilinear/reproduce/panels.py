@@ -42,7 +42,7 @@ def name_samples(ax: Axes) -> None:
 
 def draw_starts(ax: Axes, settings: Array, found: Array) -> None:
     """A dot for every start (settings, starts), and a line through the medians of each setting."""
-    dots = ax.plot(settings, found, color=style.colour(0), linestyle="", marker="o", markersize=4)
+    dots = ax.plot(settings, found, color=style.colour(0), linestyle="", marker="o", markersize=4, clip_on=False)
     dots[0].set_label("one start")
     medians = np.median(settings, axis=1), np.median(found, axis=1)
     ax.plot(*medians, color=style.colour(0), linewidth=1.2, label="median")
