@@ -46,7 +46,10 @@ def small_problem(alpha, **options):
 
 
 def test_version(call):
-    assert call("--version").stdout == f"rectilinear {importlib.metadata.version('rectilinear')}\n"
+    told = f"rectilinear {importlib.metadata.version('rectilinear')}\n"
+    assert call("--version").stdout == told
+    module = subprocess.run([sys.executable, "-m", "rectilinear", "--version"], capture_output=True, text=True, check=True)
+    assert module.stdout == told
 
 
 def test_simulate_prints_the_card_of_the_run(call):
