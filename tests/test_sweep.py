@@ -110,6 +110,18 @@ class TestSettings:
         (tmp_path / "data.csv").write_text("a,b,label\n1,2,1\n3,4,-1\n")
         assert problem_of(str(tmp_path / "data.npz")).data.samples == 6
         assert problem_of(str(tmp_path / "data.csv"), target="label").data.y.tolist() == [1.0, -1.0]
+        assert problem_of(str(tmp_path / "data.csv"), drop="a").data.x.tolist() == [[2.0], [4.0]]
+        assert problem_of(str(tmp_path / "data.csv"), drop=["b"], centre=True).data.x.tolist() == [[-1.0], [1.0]]
+        assert problem_of(str(tmp_path / "data.csv"), standardise=True).data.x.tolist() == [[-1.0, -1.0], [1.0, 1.0]]
+
+    def test_what_is_done_to_a_table_is_checked(self):
+        with pytest.raises(rl.InputError, match=r"^centre must be true or false, found 'yes'\.$"):
+            problem_of("six_points", centre="yes")
+        for setting in ({"drop": "a"}, {"target": "y"}):
+            with pytest.raises(
+                rl.InputError, match=r"belongs to a file, found the named data set six_points; leave it out\.$"
+            ):
+                problem_of("six_points", **setting)
 
     @pytest.mark.parametrize(
         ("settings", "message"),

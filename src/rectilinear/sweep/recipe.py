@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,8 @@ from ..theorems import predict
 from ..trajectory import Trajectory
 from .grid import spaced
 
-PROBLEM = ("data", "target", "width", "depth", "alpha", "bias", "scale", "start", "seed", "loss", "l2", "data_seed")
+TABLE = ("target", "drop", "centre", "standardise")  # what is done to a table before it is learned
+PROBLEM = ("data", *TABLE, "width", "depth", "alpha", "bias", "scale", "start", "seed", "loss", "l2", "data_seed")
 METHODS = ("simulate", "descend", "predict")
 UNTIL, POINTS = 1000.0, 201  # the last time and the number of saved ones, unless the sweep says otherwise
 KEPT_STATES = 200  # of gradient descent, about
@@ -32,6 +33,9 @@ RUN = ("method", "until", "points", "times", "log10_times", *SIMULATE, "learning
 def problem_of(
     data: str = "",
     target: str | None = None,
+    drop: str | Sequence[str] = (),
+    centre: bool = False,
+    standardise: bool = False,
     width: int = 100,
     depth: int = 2,
     alpha: float = 0.0,
@@ -45,12 +49,17 @@ def problem_of(
 ) -> Problem:
     """The problem with these settings: a named data set with its `options` or a file, a network of `depth` layers, a start.
 
+    Inputs, and labels that are not classes, are centred or standardised where asked for.
     `seed` is that of the starting weights; `data_seed` that of a data set which has one.
 
     >>> problem_of(data="six_points", delta=0.1, width=20, depth=3)
     Problem: ReLU 2-20-20-1 on six_points (6 samples), square loss
     """
-    samples = _data(data, target, tuple(sorted(options.items())))
+    for name, wanted in (("centre", centre), ("standardise", standardise)):
+        if not isinstance(wanted, bool):
+            raise InputError(f"{name} must be true or false, found {wanted!r}.")
+    left_out = (drop,) if isinstance(drop, str) else tuple(drop)
+    samples = _data(data, target, left_out, centre, standardise, tuple(sorted(options.items())))
     if not isinstance(depth, int) or isinstance(depth, bool) or depth < 2:
         raise InputError(f"depth counts the layers of weights, a whole number >= 2, found {depth!r}.")
     network = Network(samples.inputs, (width,) * (depth - 1), alpha, bias)
@@ -58,8 +67,22 @@ def problem_of(
 
 
 @lru_cache(maxsize=64)  # so that runs that share data read or make them once
-def _data(name: str, target: str | None, options: tuple[tuple[str, Any], ...]) -> Dataset:
+def _data(
+    name: str,
+    target: str | None,
+    drop: tuple[str, ...],
+    centre: bool,
+    standardise: bool,
+    options: tuple[tuple[str, Any], ...],
+) -> Dataset:
+    data = _as_it_is(name, target, drop, options)
+    return data.standardised() if standardise else data.centred() if centre else data
+
+
+def _as_it_is(name: str, target: str | None, drop: tuple[str, ...], options: tuple[tuple[str, Any], ...]) -> Dataset:
     if name in datasets.names():
+        for setting in ("target",) * (target is not None) + ("drop",) * bool(drop):
+            raise InputError(f"{setting} belongs to a file, found the named data set {name}; leave it out.")
         known = datasets.options_of(name)
         chosen = {"seed" if option == "data_seed" and "seed" in known else option: value for option, value in options}
         if unknown := [option for option in chosen if option not in known]:
@@ -72,7 +95,7 @@ def _data(name: str, target: str | None, options: tuple[tuple[str, Any], ...]) -
         raise InputError(
             f"data must be a file ({', '.join(KINDS)}) or one of {', '.join(datasets.names())}, found {name!r}."
         )
-    return Dataset.from_file(name, target)
+    return Dataset.from_file(name, target, drop)
 
 
 def run_of(problem: Problem, settings: Mapping[str, Any], rehearsal: bool = False) -> Trajectory:
