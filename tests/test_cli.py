@@ -262,6 +262,10 @@ REFUSALS = {
         (*DESCEND, "--drop", "y"),
         "--drop belongs to a file, found the named data set six_points; drop it.",
     ),
+    "precision of a named set": (
+        (*DESCEND, "--precision", 0.1),
+        "--precision belongs to a file, found the named data set six_points; drop it.",
+    ),
     "setting of a file": (
         ("simulate", "--data", "a.csv", "--set", "delta=1", "--until", 1),
         "--set belongs to a named data set, found the file a.csv; drop it.",

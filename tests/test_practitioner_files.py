@@ -285,6 +285,15 @@ def test_a_file_that_cannot_be_used_is_refused_with_what_to_do(tmp_path, content
     assert str(refusal.value) == sentence
 
 
+def test_few_digits_are_exact_unless_a_precision_is_stated(tmp_path):
+    rounded = np.column_stack([X, Y]).round(3)
+    (tmp_path / "a.csv").write_text("\n".join(",".join(map(str, row)) for row in rounded.tolist()))
+    holds = [rl.conditions.linear_target(rl.Dataset.from_file(tmp_path / "a.csv", precision=p)).holds for p in (None, 1e-2)]
+    assert holds == [False, True]
+    with pytest.raises(rl.FileError, match=r"^a\.csv: precision must be a relative tolerance from 0 up to 1, found -1"):
+        rl.Dataset.from_file(tmp_path / "a.csv", precision=-1.0)
+
+
 def test_folders_and_archives_are_no_tables(tmp_path):
     for call in (rl.Dataset.from_file, rl.load):
         with pytest.raises(rl.FileError, match=r": a file is required, found a folder; name a file in it\.$"):

@@ -247,13 +247,20 @@ class Dataset:
         )
 
     @classmethod
-    def from_file(cls, path: str | Path, target: str | int | None = None, drop: str | Sequence[str] = ()) -> Dataset:
+    def from_file(
+        cls,
+        path: str | Path,
+        target: str | int | None = None,
+        drop: str | Sequence[str] = (),
+        precision: float | None = None,
+    ) -> Dataset:
         """Read a table (.csv, .tsv, .txt, .dat, also .gz; .npy; .parquet where pyarrow is) or arrays x and y (.npz).
 
         `target` is the label column, by name or by position (the last by default); `drop` names columns to leave out. In text
         the separator (comma, semicolon, tab, spaces) and decimal commas are found, lines that begin with # are comments, and
         the first row is a header if it holds names. Labels of two words, 0 and 1, or 1 and 2 become -1 and +1. `notes` say what was
-        decided. Every other cell must be a finite number.
+        decided. Every other cell must be a finite number. `precision` states how exact the numbers are, relative to the largest of
+        their column, where they have too few digits to show it (below six they are taken as they stand).
         """
         path = path_of(path, "path")
         table = tables.read(path, target, [drop] if isinstance(drop, str) else drop)
@@ -265,6 +272,7 @@ class Dataset:
                 features=table.features,
                 file_lines=table.file_lines,
                 notes=table.notes,
+                precision=precision,
             )
         except InputError as error:
             raise FileError(f"{path.name}: {error}") from error

@@ -31,6 +31,11 @@ PROBLEM_OPTIONS = (
     ),
     click.option("--target", help="The label column of a table, by name or position; the last one by default."),
     click.option("--drop", multiple=True, metavar="COLUMN", help="A column of a table to leave out; repeatable."),
+    click.option(
+        "--precision",
+        type=float,
+        help="How exact the numbers of a table are, over the largest of a column; looked for by default.",
+    ),
     click.option("--centre", is_flag=True, help="Subtract the mean of every input, and of labels that are not classes."),
     click.option("--standardise", is_flag=True, help="The same, and divide by the standard deviations."),
     click.option(
@@ -83,6 +88,7 @@ def problem_from(
     settings: tuple[str, ...],
     target: str | None,
     drop: tuple[str, ...],
+    precision: float | None,
     centre: bool,
     standardise: bool,
     widths: tuple[int, ...],
@@ -94,7 +100,7 @@ def problem_from(
     loss: str,
     l2: float,
 ) -> Problem:
-    data = dataset_from(source, settings, target, drop)
+    data = dataset_from(source, settings, target, drop, precision)
     for note in data.notes:
         click.echo(f"{data.name}: {note}", err=True)
     if standardise:
@@ -105,9 +111,12 @@ def problem_from(
     return Problem(data, network, network.init(scale, seed, start), loss, l2)
 
 
-def dataset_from(source: str, settings: tuple[str, ...], target: str | None, drop: tuple[str, ...]) -> Dataset:
+def dataset_from(
+    source: str, settings: tuple[str, ...], target: str | None, drop: tuple[str, ...], precision: float | None = None
+) -> Dataset:
     if source in datasets.names():
-        for option in ("--target",) * (target is not None) + ("--drop",) * bool(drop):
+        given = {"--target": target is not None, "--drop": bool(drop), "--precision": precision is not None}
+        for option in (name for name, is_given in given.items() if is_given):
             raise InputError(f"{option} belongs to a file, found the named data set {source}; drop it.")
         return datasets.make(source, **dict(_setting(text) for text in settings))
     if kind_of(Path(source)) is None:
@@ -117,7 +126,7 @@ def dataset_from(source: str, settings: tuple[str, ...], target: str | None, dro
         )
     if settings:
         raise InputError(f"--set belongs to a named data set, found the file {source}; drop it.")
-    return Dataset.from_file(source, target, drop)
+    return Dataset.from_file(source, target, drop, precision)
 
 
 def _setting(text: str) -> tuple[str, Any]:

@@ -48,10 +48,12 @@ OUTPUT_OPTIONS = (
     "--rtol",
     type=float,
     default=None,
-    help="Relative tolerance; by default 1e-9 where the network stops at kinks, 1e-6 where neurons are followed.",
+    help="Relative tolerance; by default 1e-9 where the network stops at kinks, 1e-6 where neurons are followed (1e-8 if they are few).",
 )
 @click.option(
-    "--method", default="auto", help="kinks (stop at every kink), follow (each neuron by itself), smooth, or auto."
+    "--method",
+    default="auto",
+    help="kinks (stop at every kink), follow (each neuron by itself), impulses (deep networks), plain, smooth, or auto.",
 )
 @click.option("--max-steps", type=int, help="Stop after that many steps and keep what there is.")
 @taking(OUTPUT_OPTIONS)
