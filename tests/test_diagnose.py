@@ -529,6 +529,16 @@ def test_no_line_of_a_card_breaks_between_a_number_and_its_unit(monkeypatch):
         assert not any(line.startswith(("%", "=")) or line.endswith("=") for line in lines), columns
 
 
+def test_a_loss_that_rests_far_below_the_first_has_rested():
+    t = np.geomspace(0.1, 1000, 400)
+    [(begin, end, level)] = look_ahead.rests_of(t, 10 / (1 + t**6) + 0.4 / (1 + (t / 60) ** 6))
+    assert 1 < begin < 5
+    assert 20 < end < 60
+    assert level == pytest.approx(0.4, rel=0.02)
+    assert look_ahead.rests_of(t, 10 / (1 + t**6) + 0.04 / (1 + (t / 60) ** 6)) == ()  # too little to speak of
+    assert look_ahead.rests_of(t, 1 / (1 + t)) == ()
+
+
 def test_losses_that_differ_are_written_so():
     assert _told_apart([0.5, 0.49912, 0.49884]) == ["0.5", "0.4991", "0.4988"]
     assert _told_apart([0.5, 0.5]) == ["0.5", "0.5"]

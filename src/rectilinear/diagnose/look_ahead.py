@@ -33,6 +33,7 @@ NOTED = 1e-3  # share by which times are off that is worth a word
 LEAST_ERROR = 1e-6  # relative error that is stated at least
 RESTS = 0.08  # a loss that falls by less than this share of its whole fall per factor e of time rests ...
 FALLS = 0.25  # ... and one that falls by more than this falls
+WORTH_A_WORD = 0.01  # share of the first loss below which a loss that rests is as good as none
 RISE = 1e-3  # of the first loss, by which the loss may rise between two kept times
 HARDLY = 1e-3  # share of itself by which a loss falls that hardly does
 MOST_DIGITS = 7  # in which losses that differ are told apart
@@ -147,32 +148,44 @@ def _descended(problem: Problem, learning_rate: float, steps: int, halves: int) 
 def rests_of(times: Array, loss: Array) -> tuple[tuple[float, float, float], ...]:
     """Stretches (from, to, median loss) in which the loss rests, after one fall and before another.
 
+    Falls are looked for in the loss, and in its logarithm down to `WORTH_A_WORD` of the first loss, as a loss that falls from 10 to 0.4 and
+    long after that to 0.04 has rested.
+
     >>> t = np.geomspace(0.1, 1000, 200)
     >>> [(a, b, level)] = rests_of(t, 1 / (1 + t**4) + 1 / (1 + (t / 100) ** 4))
     >>> a < 5 and b > 30, round(level, 2)
     (True, 1.0)
     """
     shown = times > 0
-    times, loss = times[shown], loss[shown]
-    loss = np.minimum.accumulate(loss)
-    fall = float(loss[0] - loss[-1])
-    if len(times) < 3 or fall <= 0.0:
+    times, loss = times[shown], np.minimum.accumulate(loss[shown])
+    if len(times) < 3 or loss[0] <= 0.0:
         return ()
-    speed = -np.gradient(loss, np.log(times)) / fall
+    found = _stretches(times, loss)
+    for first, last in _stretches(times, np.log(np.maximum(loss, WORTH_A_WORD * loss[0]))):
+        if not any(first <= end and begin <= last for begin, end in found):
+            found.append((first, last))
+    return tuple(
+        (float(times[first]), float(times[last]), float(np.median(loss[first : last + 1]))) for first, last in sorted(found)
+    )
+
+
+def _stretches(times: Array, heights: Array) -> list[tuple[int, int]]:
+    """Positions (first, last) of the stretches in which the heights rest, after one fall and before another."""
+    fall = float(heights[0] - heights[-1])
+    if fall <= 0.0:
+        return []
+    speed = -np.gradient(heights, np.log(times)) / fall
     falling = np.flatnonzero(speed > FALLS)
-    if not falling.size:
-        return ()
-    found = []
-    k = int(falling[0])
+    found: list[tuple[int, int]] = []
+    k = int(falling[0]) if falling.size else len(speed)
     while (slow := np.flatnonzero((speed < RESTS) & (np.arange(len(speed)) > k))).size:
         start = int(slow[0])
         again = falling[falling > start]
         if not again.size:
             break
-        resting = slow[(slow >= start) & (slow < again[0])]
-        found.append((float(times[start]), float(times[resting[-1]]), float(np.median(loss[resting]))))
+        found.append((start, int(slow[slow < again[0]][-1])))
         k = int(again[0])
-    return tuple(found)
+    return found
 
 
 def sentence(seen: LookAhead) -> str:
