@@ -505,6 +505,17 @@ def test_labels_with_a_mean_are_to_be_centred_where_nothing_fits_it(shift, said)
     assert any("centre the labels" in advice.text for advice in found.suggestions) is said
 
 
+def test_columns_for_kinds_are_known_for_a_bias():
+    kinds = np.eye(3)[np.arange(40) % 3]
+    x = np.column_stack([1e6 * drawn(40, 1), kinds])
+    data = rl.Dataset(x, drawn(40, 1, 5)[:, 0], features=["income", "red", "green", "blue"])
+    said = [advice.text for advice in rl.diagnose(rl.Problem(data, rl.Network(4, (5,)))).suggestions]
+    assert "know 'red', 'green', 'blue' for a bias, or leave one out: they make a constant together" in said
+    without = rl.Dataset(x[:, :3], data.y, features=["income", "red", "green"])
+    said = [advice.text for advice in rl.diagnose(rl.Problem(without, rl.Network(3, (5,)))).suggestions]
+    assert not any("make a constant" in text for text in said)
+
+
 def test_a_zero_sample_with_label_zero_is_fitted():
     x = drawn(20, 2)
     x[3] = 0.0

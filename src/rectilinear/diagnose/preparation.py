@@ -12,6 +12,7 @@ from .diagnosis import Suggestion
 
 OFF_CENTRE = 0.5  # mean of an input, in units of its root mean square, from which on centring is worth a word
 UNEVEN = 1e3  # ratio of the sizes of two inputs from which on the larger one alone is learned at first
+CONSTANT = 1e-6  # by which what inputs make together may be off 1
 COUNTED = 10  # rows from which on a column that counts them is no coincidence
 NAMED = 3  # inputs that a sentence names
 
@@ -31,6 +32,9 @@ def preparation_for(problem: Problem) -> list[Suggestion]:
         found.append(Suggestion(text, CONVENTION))
     if (constant & (sizes > 0)).any():
         text = f"drop {_names(problem, constant & (sizes > 0), verb=False)} or know it for a bias: a constant input is one"
+        found.append(Suggestion(text, "a bias is the weight of a constant input"))
+    elif (kinds := _constant_together(data)).any():
+        text = f"know {_names(problem, kinds, verb=False)} for a bias, or leave one out: they make a constant together"
         found.append(Suggestion(text, "a bias is the weight of a constant input"))
     if (constant & (sizes == 0)).any():
         found.append(Suggestion(f"drop {_names(problem, constant & (sizes == 0), verb=False)}: always zero", "no gradient"))
@@ -73,9 +77,25 @@ def _labels(problem: Problem) -> list[Suggestion]:
 
 def _fit_a_constant(data: Dataset) -> bool:
     """Whether a linear function of the inputs is nearly 1 everywhere: they are uncentred, or one is constant."""
-    mean = data.x.mean(axis=0)
-    fitted = float(mean @ np.linalg.lstsq(data.covariance, mean, rcond=None)[0])  # the share of <1^2> in the best fit
-    return fitted > 1.0 - OFF_CENTRE**2
+    share = float(data.x.mean(axis=0) @ _nearest_to_one(data))  # of <1^2>, in the best fit
+    return share > 1.0 - OFF_CENTRE**2
+
+
+def _nearest_to_one(data: Dataset) -> Array:
+    """w (d,) of the linear function w.x that is nearest to 1, inputs of any size alike."""
+    sizes = np.sqrt(np.diag(data.covariance))
+    sizes = np.where(sizes > 0.0, sizes, 1.0)
+    return np.asarray(
+        np.linalg.lstsq(data.covariance / np.outer(sizes, sizes), data.x.mean(axis=0) / sizes, rcond=None)[0] / sizes
+    )
+
+
+def _constant_together(data: Dataset) -> Mask:
+    """Inputs that make a constant together and not each by itself, as columns of 0 and 1 for kinds of things do."""
+    weights = _nearest_to_one(data)
+    shares = np.abs(weights) * np.sqrt(np.diag(data.covariance))
+    is_one = data.samples > 2 * data.inputs and np.abs(data.x @ weights - 1.0).max() < CONSTANT
+    return np.asarray(shares > CONSTANT * shares.max()) if is_one else np.zeros(data.inputs, dtype=bool)
 
 
 def remarks_on(problem: Problem) -> list[str]:
