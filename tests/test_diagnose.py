@@ -524,6 +524,9 @@ def test_a_zero_sample_with_label_zero_is_fitted():
 
 
 def test_cards_say_it_in_plain_words():
+    assert repr(rl.diagnose(problem_on(rl.datasets.gaussian_teacher())).outlook).startswith(
+        "Outlook: from 0.871 the loss falls"
+    )
     told = " ".join(repr(rl.diagnose(problem_on(rl.datasets.six_points()))).split())
     assert "; where it ends is not predicted by any theorem here" in told
     assert "% of |W_1| away from W_1, and |W_2+|^2, |W_2-|^2 differ by" in told

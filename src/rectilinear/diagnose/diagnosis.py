@@ -17,7 +17,7 @@ from ..prediction import Prediction
 from ..problem import Problem
 from ..theorems.theorem import Theorem
 from ..trajectory import Trajectory
-from .card import card, outlook_sentence
+from .card import card, next_sentence
 from .look_ahead import NOTED, LookAhead
 from .plain import plain
 
@@ -144,7 +144,7 @@ class Outlook:
     ahead: LookAhead | None = None
 
     def __repr__(self) -> str:
-        return f"Outlook: {outlook_sentence(self)}"
+        return f"Outlook: {next_sentence(self)}"
 
 
 @dataclass(frozen=True)
