@@ -43,7 +43,7 @@ def wrongly_sent():
         error = np.abs(run.weights[0] - exact.weights[0]).max(axis=(1, 2)) / np.abs(exact.weights[0]).max()
         errors.plot(times[1:], error[1:], "--", color=colour(k))
     path.set(xlabel="t", ylabel="first weight of neuron 5", title="Which way?")
-    errors.set(yscale="log", xlabel="t", ylabel="largest error of the weights", title="Tighter steps help little")
+    errors.set(yscale="log", xlabel="t", ylabel="largest error of the weights", title="How tight is tight enough?")
     path.legend()
     return figure
 
