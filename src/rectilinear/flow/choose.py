@@ -7,6 +7,7 @@ import numpy as np
 from ..arrays import Array
 from ..errors import InputError, did_you_mean, is_number
 from ..problem import Problem
+from .engines.alternative import Alternative
 from .engines.constant_pulls import ConstantPulls
 from .engines.early_phase import EarlyPhase
 from .engines.engine import Engine
@@ -222,8 +223,9 @@ def first_engine(
 
     def main_engine(start: Start) -> Engine:
         if chosen == "follow":
-            otherwise = stopping if problem.data.samples <= FEW_ENOUGH_TO_STOP else None
-            return FollowedNeurons(problem, rtol, decisions, start, times, all_events, otherwise)
+            few = problem.data.samples <= FEW_ENOUGH_TO_STOP
+            alternative = Alternative(stopping, kink_exact_work(problem)) if few else None
+            return FollowedNeurons(problem, rtol, decisions, start, times, all_events, alternative)
         if chosen == "kinks":
             return stopping(start)
         return SmoothEngine(problem, field, rtol, decisions, start)

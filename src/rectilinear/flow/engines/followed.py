@@ -34,6 +34,7 @@ from ..state import flatten
 from ..steppers.legendre_curves import LegendreCurves
 from ..steppers.mixing import Mixing
 from ..steppers.stiff_directions import StiffDirections
+from .alternative import Alternative
 from .engine import Engine
 from .event_log import EventLog
 from .followed_paths import FollowedPaths
@@ -57,7 +58,6 @@ NEAR_STEP_ENDS = 1e-5  # shares of a step at its ends within which waking need n
 # what is left where sweeps agree (up to 0.14 rtol), in long ones as the flow amplifies what came before (up to twofold).
 AGREED_ERROR, AMPLIFIED = 0.2, 2.0
 SHORTEST = 1e-13  # steps over the time reached
-MANY_STEPS = 500  # from here on, steps with fewer events than steps are no gain over stopping at each event
 
 
 @dataclass
@@ -91,8 +91,7 @@ class Next:
 class FollowedNeurons:
     """The engine; `times` are those at which states will be asked for, `all_events` whether every single crossing is.
 
-    `otherwise` makes the engine that goes on where pulls and paths do not come to agree in the shortest of steps, or steps are so many
-    and short that little happens in them.
+    The `alternative` goes on where pulls and paths do not come to agree in the shortest of steps, or where it is the cheaper one.
     """
 
     name = "followed neurons"
@@ -105,10 +104,10 @@ class FollowedNeurons:
         start: FirstStart,
         times: Array,
         all_events: bool = False,
-        otherwise: Callable[[FirstStart], Engine] | None = None,
+        alternative: Alternative | None = None,
     ) -> None:
         self.problem, self.rtol, self.decisions, self.times = problem, rtol, decisions, times
-        self.otherwise, self.gives_up = otherwise, False
+        self.alternative, self.gives_up = alternative, False
         self.lines = SampleLines(problem)
         self.sleeping = SleepingNeurons(decisions.kinks, self.lines, problem.network.trainable_layers[0])
         self.curves = LegendreCurves(3 if rtol >= 1e-3 else 4 if rtol > 3e-5 else 5 if rtol > 3e-8 else 6)
@@ -147,7 +146,7 @@ class FollowedNeurons:
             self.counts["rejected"] += 1
             self.h = 0.5 * h
             self.gives_up = self.h <= SHORTEST * self.t  # at the start any step is long enough, as losses may be of any size
-            if self.gives_up and self.otherwise is None:
+            if self.gives_up and self.alternative is None:
                 raise FlowError(f"no step could be made at t = {self.t:g}; loosen rtol, or use method='kinks'.")
             return False
         if self._wakes_within(step):
@@ -201,16 +200,18 @@ class FollowedNeurons:
         strongest = self._measure_drive()
         self.h = min(h, STRONGEST_TURN / max(strongest, 1e-300))
         self.counts["steps"] += 1
-        self.gives_up = self.counts["steps"] >= MANY_STEPS and self.log.happened < self.counts["steps"]
+        if self.alternative is not None:
+            gradient_work = 2.0 * self.lines.samples * self.w.size
+            self.gives_up = self.alternative.is_due(self.counts, self.log.happened, gradient_work)
         self.step = None
         return self.speed, float(np.mean(self.problem.loss.value(self.problem.y, self.f)))
 
     def successor(self) -> Engine | None:
-        if not self.gives_up or self.otherwise is None:
+        if not self.gives_up or self.alternative is None:
             return None
         self.decisions.note_events(self.log.events())
         theta = np.column_stack([self.lines.back(self.w), self.a])
-        return self.otherwise(FirstStart(self.t, theta, self.signs, self.energy))
+        return self.alternative.engine(FirstStart(self.t, theta, self.signs, self.energy))
 
     def statistics(self) -> dict[str, int]:
         return {name: int(count) for name, count in self.counts.items()}
