@@ -20,6 +20,9 @@ import numba
 import numpy as np
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
+from . import linked_once as linking
+from .linked_once import LinkingCompiler, linked_once
+
 HINT = "set NUMBA_CACHE_DIR to a folder that can be written"
 CONSTANTS = (bool, int, float, complex, str, tuple, np.generic)
 _unkept: list[str] = []  # why kernels of this process are not on disk
@@ -27,7 +30,7 @@ _unkept: list[str] = []  # why kernels of this process are not on disk
 
 def kept(**options: Any) -> Callable[[Any], Any]:
     """`numba.njit` with these options, whose compiled code is kept on disk."""
-    compiled = numba.njit(**options)
+    compiled = numba.njit(pipeline_class=LinkingCompiler, **options)
 
     def decorate(function: Any) -> Any:
         kernel = compiled(function)
@@ -93,13 +96,15 @@ class _KernelCache(FunctionCache):
     def _stamp(self) -> None:
         """Once a kernel is called all that it calls is defined."""
         if not self._stamped:
-            stamp = hashlib.sha256(repr(sorted(made_of(self._function).items())).encode()).hexdigest()
+            parts = [_digest(linking.__file__), *sorted(made_of(self._function).items())]
+            stamp = hashlib.sha256(repr(parts).encode()).hexdigest()
             self._cache_file = IndexDataCacheFile(**self._places, source_stamp=stamp)  # type: ignore[no-untyped-call]
             self._stamped = True
 
     def load_overload(self, signature: Any, target: Any) -> Any:
         self._stamp()
-        return super().load_overload(signature, target)  # type: ignore[no-untyped-call]
+        with linked_once(target.codegen()):
+            return super().load_overload(signature, target)  # type: ignore[no-untyped-call]
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
         self._stamp()
