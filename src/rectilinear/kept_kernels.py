@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -18,7 +18,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 
 from . import linked_once as linking
 from .linked_once import LinkingCompiler, linked_once
@@ -26,11 +26,12 @@ from .linked_once import LinkingCompiler, linked_once
 HINT = "set NUMBA_CACHE_DIR to a folder that can be written"
 CONSTANTS = (bool, int, float, complex, str, tuple, np.generic)
 _unkept: list[str] = []  # why kernels of this process are not on disk
+_sought: list[list[Callable[[], None]]] = []  # addresses that are looked for later
 
 
 def kept(**options: Any) -> Callable[[Any], Any]:
     """`numba.njit` with these options, whose compiled code is kept on disk."""
-    compiled = numba.njit(pipeline_class=LinkingCompiler, **options)
+    compiled = numba.njit(**{"pipeline_class": LinkingCompiler, **options})
 
     def decorate(function: Any) -> Any:
         kernel = compiled(function)
@@ -52,25 +53,33 @@ def made_of(function: FunctionType) -> dict[str, bytes]:
     Files are those of the function, of the kernels it calls, directly or not, and of the classes that it makes.
     """
     found: dict[str, bytes] = {}
-    _collect(function, found)
+    for place, value in _reached(function, set()):
+        if isinstance(value, FunctionType):
+            found[place] = _digest(value.__code__.co_filename)
+        elif isinstance(value, np.ndarray):
+            found[place] = repr((value.dtype.str, value.shape)).encode() + value.tobytes()
+        elif isinstance(value, CONSTANTS):
+            found[place] = repr(value).encode()
+        elif isinstance(value, type) and issubclass(value, tuple):
+            found[place] = repr(getattr(value, "_fields", ())).encode()
+        elif hasattr(value, "find"):
+            found[place] = value.types.encode()
     return found
 
 
-def _collect(function: FunctionType, found: dict[str, bytes]) -> None:
+def _reached(function: FunctionType, seen: set[str]) -> Iterator[tuple[str, Any]]:
+    """A function and the kernels that it calls, directly or not, each followed by what its names stand for."""
     place = f"{function.__module__}.{function.__qualname__}"
-    if place in found:
+    if place in seen:
         return
-    found[place] = _digest(function.__code__.co_filename)
+    seen.add(place)
+    yield place, function
     for name in _names(function.__code__):
         value: Any = function.__globals__.get(name)
         if hasattr(value, "py_func"):
-            _collect(value.py_func, found)
-        elif isinstance(value, np.ndarray):
-            found[f"{place}:{name}"] = repr((value.dtype.str, value.shape)).encode() + value.tobytes()
-        elif isinstance(value, CONSTANTS):
-            found[f"{place}:{name}"] = repr(value).encode()
-        elif isinstance(value, type) and issubclass(value, tuple):
-            found[f"{place}:{name}"] = repr(getattr(value, "_fields", ())).encode()
+            yield from _reached(value.py_func, seen)
+        elif not isinstance(value, FunctionType):
+            yield f"{place}:{name}", value
 
 
 def _names(code: CodeType) -> set[str]:
@@ -82,6 +91,42 @@ def _names(code: CodeType) -> set[str]:
 def _digest(path: str) -> bytes:
     """Of a file as it is when it is first asked for, which is when kernels are defined: later it may have been edited."""
     return hashlib.sha256(Path(path).read_bytes()).digest()
+
+
+@contextmanager
+def addresses_found_later() -> Iterator[None]:
+    """Kernels that those compiled within call by their address are looked for at the end: until then another process compiles them."""
+    _sought.append([])
+    try:
+        yield
+    finally:
+        for find in _sought.pop():
+            find()
+
+
+def _find_addresses(function: FunctionType) -> None:
+    """Of all that a kernel, which is there now, calls by its address."""
+    for _, value in _reached(function, set()):
+        if hasattr(value, "find"):
+            if _sought:
+                _sought[-1].append(value.find)
+            else:
+                value.find()
+
+
+def finds_addresses(kernel: Any) -> bool:
+    """Whether kernels of this process may call others by their address."""
+    return isinstance(kernel._cache, _KernelCache | _NoCache)
+
+
+class _NoCache(NullCache):
+    """Of a kernel that cannot be kept."""
+
+    def __init__(self, function: FunctionType) -> None:
+        self._function = function
+
+    def save_overload(self, signature: Any, compiled: Any) -> None:
+        _find_addresses(self._function)
 
 
 class _KernelCache(FunctionCache):
@@ -96,7 +141,7 @@ class _KernelCache(FunctionCache):
     def _stamp(self) -> None:
         """Once a kernel is called all that it calls is defined."""
         if not self._stamped:
-            parts = [_digest(linking.__file__), *sorted(made_of(self._function).items())]
+            parts = [linking.IS_KNOWN, _digest(linking.__file__), *sorted(made_of(self._function).items())]
             stamp = hashlib.sha256(repr(parts).encode()).hexdigest()
             self._cache_file = IndexDataCacheFile(**self._places, source_stamp=stamp)  # type: ignore[no-untyped-call]
             self._stamped = True
@@ -104,7 +149,10 @@ class _KernelCache(FunctionCache):
     def load_overload(self, signature: Any, target: Any) -> Any:
         self._stamp()
         with linked_once(target.codegen()):
-            return super().load_overload(signature, target)  # type: ignore[no-untyped-call]
+            found = super().load_overload(signature, target)  # type: ignore[no-untyped-call]
+        if found is not None:
+            _find_addresses(self._function)
+        return found
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
         self._stamp()
@@ -116,12 +164,14 @@ class _KernelCache(FunctionCache):
                     f"rectilinear: every process compiles kernels anew, as {self.cache_path} cannot take them; {HINT}\n"
                 )
             _unkept.append(f"{self.cache_path}: {error.strerror}")
+        _find_addresses(self._function)
 
 
 def _keep(kernel: Any) -> None:
     try:
         kernel._cache = _KernelCache(kernel.py_func)
     except RuntimeError:
+        kernel._cache = _NoCache(kernel.py_func)
         _unkept.append("no folder for them can be written")
     except (AttributeError, TypeError, OSError):  # another Numba inside, or no file to read
         with suppress(RuntimeError):

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
-import llvmlite.binding as llvm
 from numba.core import codegen as insides
-from numba.core.compiler import Compiler
+from numba.core.compiler import Compiler, Flags
 from numba.core.environment import lookup_environment
 
 ENVIRONMENT = "_ZN08NumbaEnv"  # how names begin of what points to the Python objects of a function
-LINKED = "linked"  # the kind of a library on disk that holds no machine code
 NEEDED = ("_module_pass_manager", "_pass_builder", "_check_llvm_bugs", "_library_class", "set_env")  # of what makes code
 IS_KNOWN = all(hasattr(insides.JITCPUCodegen, name) for name in NEEDED)  # whether Numba's insides are these
 
@@ -29,28 +27,13 @@ class LinkedLibrary(insides.JITCodeLibrary):
     def _optimize_functions(self, ll_module: Any) -> None:
         """Not yet: all is optimised together."""
         ll_module.data_layout = self._codegen._data_layout
-        self._tidy(ll_module, "dead_code_elimination")
-
-    def _tidy(self, module: Any, *steps: str) -> None:
-        passes = llvm.create_new_module_pass_manager()
-        for step in (*steps, "global_dead_code_eliminate"):
-            getattr(passes, f"add_{step}_pass")()
-        passes.run(module, self._codegen._pass_builder())
 
     def finalize(self) -> None:
-        """Link in what is called, and no more.
-
-        Kernels that are called are there by their addresses too, which no other process could load; nothing uses them.
-        """
+        """Link in what is called, and no more."""
         self._raise_if_finalized()
         for library in dict.fromkeys(self._linking_libraries):
             self._reload_init.update(library._reload_init)
             self._final_module.link_in(library._get_module_for_linking(), preserve=True)
-        self._finalize_dynamic_globals()
-        if self._dynamic_globals:
-            self._tidy(self._final_module, "simplify_cfg", "sroa", "dead_code_elimination")
-            self._dynamic_globals = []
-            self._finalize_dynamic_globals()
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
@@ -73,28 +56,12 @@ class LinkedLibrary(insides.JITCodeLibrary):
                 self.codegen.set_env(variable.name, environment)
 
     def _finalize_final_module(self) -> None:
-        self._dynamic_globals = []
         super()._finalize_final_module()
         self._emitted = True
 
     @property
     def codegen(self) -> Any:
         return self._codegen if self._emitted else _NoMachineCode
-
-    def serialize_using_object_code(self) -> Any:
-        if self._emitted:
-            return super().serialize_using_object_code()
-        return self.name, LINKED, self._get_module_for_linking().as_bitcode()
-
-    @classmethod
-    def _unserialize(cls, codegen: Any, state: tuple[str, str, Any]) -> Any:
-        name, kind, data = state
-        if kind != LINKED:
-            return super()._unserialize(codegen, state)
-        library = codegen.create_library(name)
-        library.enable_object_caching()
-        library._final_module, library._finalized = llvm.parse_bitcode(data), True
-        return library
 
 
 class _NoMachineCode:
@@ -118,9 +85,53 @@ def linked_once(codegen: Any) -> Iterator[None]:
         codegen._library_class = before
 
 
+class SharedFlags(Flags):
+    """What kernels are compiled with: the same for all that have the same, and so equal to no other.
+
+    Numba looks for what a kernel calls by this, at each of its operations; flags of its own all have the same hash, and are slow to
+    compare.
+    """
+
+    __eq__, __hash__ = object.__eq__, object.__hash__
+
+    def copy(self) -> Flags:
+        return Flags(self)
+
+
+class KernelFlags(Flags):
+    """What a kernel is compiled with, before it is shared."""
+
+    _shared: ClassVar[dict[str, SharedFlags]] = {}
+
+    def copy(self) -> SharedFlags:
+        return self._shared.setdefault(repr(sorted(self._values.items())), SharedFlags(self))
+
+
 class LinkingCompiler(Compiler):
     """Numba's compiler, which links first."""
 
+    _has_way_in = True
+
     def compile_extra(self, function: Any) -> Any:
+        self.state.flags = KernelFlags(self.state.flags)
         with linked_once(self.state.targetctx.codegen()):
             return super().compile_extra(function)
+
+    def define_pipelines(self) -> Any:
+        self.state.flags.no_cpython_wrapper = not self._has_way_in  # now, as what kernels and parts call is the same
+        return super().define_pipelines()
+
+
+class PartCompiler(LinkingCompiler):
+    """For what only kernels call: there is no way in from Python."""
+
+    _has_way_in = False
+
+
+class CompilerOfOne(PartCompiler):
+    """For what is called by its address: it has machine code of its own."""
+
+    def compile_extra(self, function: Any) -> Any:
+        compiled = super().compile_extra(function)
+        compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+        return compiled

@@ -11,18 +11,19 @@ from typing import Any
 import numba
 
 from ..kept_kernels import kept
+from ..linked_once import CompilerOfOne, PartCompiler
 
 # Sums may be reordered and multiply-adds fused (that is what makes them fast); nan and inf keep their meaning.
 FAST = {"contract", "reassoc", "nsz"}
 IS_ON: bool = not numba.config.DISABLE_JIT  # type: ignore[attr-defined]
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+# Said of each, as otherwise what is compiled first within a fast kernel would be fast everywhere.
+EXACT_OR_FAST: tuple[dict[str, Any], ...] = ({**OPTIONS, "fastmath": False}, {**OPTIONS, "fastmath": FAST})
 
-
-def _compiled(**options: Any) -> Any:
-    return kept(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)
-
-
-kernel, fast_kernel = _compiled(), _compiled(fastmath=FAST)
-# Parts that only kernels call. Where many do, it is compiled once and has no way in from Python; where one does, it becomes lines of
-# that one, and has its freedoms with rounding.
-part, fast_part = _compiled(no_cpython_wrapper=True), _compiled(no_cpython_wrapper=True, fastmath=FAST)
-in_line = _compiled(inline="always")
+kernel, fast_kernel = (kept(**options) for options in EXACT_OR_FAST)
+# Parts that only kernels call. Where many do, it is compiled once in a process and linked into them; where one does, it becomes lines
+# of that one, and has its freedoms with rounding.
+part, fast_part = (numba.njit(pipeline_class=PartCompiler, **options) for options in EXACT_OR_FAST)
+in_line = numba.njit(**OPTIONS, inline="always")
+# What is large, and seldom called, by its address: see `apart`.
+part_of_its_own = kept(**EXACT_OR_FAST[0], pipeline_class=CompilerOfOne)

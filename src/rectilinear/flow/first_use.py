@@ -1,7 +1,7 @@
 """The first run after an install: its kernels are compiled by two processes, where there are two cores.
 
-Compiled code is kept on disk, so one process compiles a share and the other finds it there. Shares are of about the same weight, and
-hold what runs of that method call, with large parts of what is compiled last; whatever is in none is compiled where it is called.
+Compiled code is kept on disk, so one process compiles a share and the other finds it there. Shares take about as long as each other,
+and hold what runs of that method call; whatever is in none is compiled where it is called.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..kept_kernels import why_not_kept
+from ..kept_kernels import addresses_found_later, why_not_kept
 from ..progress import compilation
 from .compiled import IS_ON
 from .signatures import kernel_named, signature_of
@@ -24,11 +24,10 @@ from .threads import SETTING, workers
 
 
 class Shares(NamedTuple):
-    """What this process compiles, what the other one does, and what this one does when both are done: it has parts of either."""
+    """What this process compiles, and what the other one does meanwhile."""
 
     here: tuple[str, ...]
     there: tuple[str, ...]
-    last: tuple[str, ...] = ()
 
 
 SHARES = {
@@ -62,16 +61,7 @@ SHARES = {
     ),
     "follow": Shares(
         (
-            "kinks.single_neuron.first_meeting",
-            "kinks.single_neuron.first_release",
-            "kinks.single_neuron.pass_origin",
-            "kinks.single_neuron.way_out",
-            "kinks.settling.meet",
-            "engines.neuron_path.expand",
-            "engines.neuron_path.state_at",
-            "kinks.single_neuron.free_drives",
-            "kinks.crossings.look_at_lines",
-            "kinks.origin._ascend",
+            "engines.neuron_path.follow_neurons",
             "field.two_layer_kernels.losses_of_rows",
         ),
         (
@@ -80,11 +70,13 @@ SHARES = {
             "kinks.contact.box_problem",
             "kinks.contact.multiplier",
             "kinks.contact._one_line",
+            "kinks.single_neuron.free_drives",
+            "kinks.crossings.look_at_lines",
+            "kinks.origin._ascend",
         ),
-        ("engines.neuron_path.follow_neurons",),
     ),
 }
-OTHER_PROCESS = "import sys; sys.path.insert(0, sys.argv[1]); from {module} import compile_all; compile_all(sys.argv[2:])"
+OTHER_PROCESS = "import gc, sys; gc.disable(); sys.path.insert(0, sys.argv[1]); from {module} import compile_all; compile_all(sys.argv[2:])"
 
 
 @cache
@@ -94,12 +86,11 @@ def prepare(method: str) -> None:
         in_two_processes(*SHARES[method])
 
 
-def in_two_processes(here: Sequence[str], there: Sequence[str], last: Sequence[str] = ()) -> None:
-    """Compile some kernels here and meanwhile others elsewhere, unless the first of these are found on disk, and some after that."""
-    with _Helper(there) as helper:
+def in_two_processes(here: Sequence[str], there: Sequence[str]) -> None:
+    """Compile some kernels here and meanwhile others elsewhere, unless the first of these are found on disk."""
+    with _Helper(there) as helper, addresses_found_later():
         compile_all(here)
         helper.wait()
-    compile_all(last)
 
 
 def compile_all(places: Sequence[str]) -> None:

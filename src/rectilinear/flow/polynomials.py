@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
-from .compiled import fast_part, kernel, part
+from .compiled import fast_kernel, fast_part
 
 # Row or coefficient 0: for the literal number the compiler would make a copy of each function that gets it.
 START: Any = np.intp(0)
@@ -22,14 +22,14 @@ def inner(a: Array, i: int, b: Array, j: int) -> float:
     return total
 
 
-@part
+@fast_part
 def add_row(a: Array, i: int, factor: float, b: Array, j: int) -> None:
     """Row i of a plus factor times row j of b."""
     for k in range(a.shape[1]):
         a[i, k] += factor * b[j, k]
 
 
-@part
+@fast_part
 def value(c: Array, first: int, last: int, u: float) -> float:
     """sum_j c_j u^(j - first) over j = first ... last."""
     total = c[last]
@@ -38,7 +38,7 @@ def value(c: Array, first: int, last: int, u: float) -> float:
     return total
 
 
-@part
+@fast_part
 def shift(c: Array, last: int, u: float) -> None:
     """Coefficients about 0 become coefficients about u."""
     for i in range(last):
@@ -46,7 +46,7 @@ def shift(c: Array, last: int, u: float) -> None:
             c[j] += u * c[j + 1]
 
 
-@part
+@fast_part
 def _bracketed(c: Array, first: int, last: int, low: float, high: float) -> float:
     """The root between low (where the polynomial is positive) and high (where it is not): Newton, kept in the bracket."""
     u = 0.5 * (low + high)
@@ -72,7 +72,7 @@ def _bracketed(c: Array, first: int, last: int, low: float, high: float) -> floa
     return u
 
 
-@part
+@fast_part
 def _falls_within(c: Array, first: int, last: int, until: float) -> float:
     """First u in (0, until] where the polynomial, not negative at 0, falls through zero; inf if none, -1 if that is not clear."""
     slope_bound, bend_bound, power = 0.0, 0.0, until
@@ -119,7 +119,7 @@ def _falls_within(c: Array, first: int, last: int, until: float) -> float:
     return -1.0
 
 
-@kernel
+@fast_kernel
 def first_fall(c: Array, first: int, last: int, until: float, work: Array) -> float:
     """First u in (0, until] where sum_j c_j u^(j - first), not negative at 0, falls through zero; inf if there is none.
 

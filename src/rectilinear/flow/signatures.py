@@ -1,7 +1,8 @@
 """What kernels take, written down, so that they can be compiled before a run calls them.
 
 A letter is a type: f float64, h float32, i int64, s int8, b bool; with a number of dimensions it is an array in C order, and a
-capital letter is an array that is only read; a letter repeated is a tuple of so many. Tuples with names are called by them.
+capital letter is an array that is only read; a letter repeated is a tuple of so many, and codes with commas between are one of
+these. Tuples with names are called by them.
 """
 
 from __future__ import annotations
@@ -79,19 +80,27 @@ def kernel_named(place: str) -> Any:
 
 def signature_of(place: str) -> tuple[Any, ...]:
     """The types of a kernel's arguments."""
-    return tuple(_type_of(code) for code in KERNELS[place].split())
+    return tuple(type_of(code) for code in KERNELS[place].split())
+
+
+def place_of(kernel: Any) -> str:
+    """Where a kernel is below `flow`."""
+    return f"{kernel.py_func.__module__}.{kernel.py_func.__name__}".removeprefix(f"{__package__}.")
 
 
 @cache
-def _type_of(code: str) -> Any:
+def type_of(code: str) -> Any:
+    """The type that a code stands for."""
     if code in LETTERS:
         return LETTERS[code]
     if code[0].lower() in LETTERS and code[1:].isdecimal():
         return types.Array(LETTERS[code[0].lower()], int(code[1:]), "C", readonly=code[0].isupper())
     if code == len(code) * code[0]:
         return types.UniTuple(LETTERS[code[0]], len(code))  # type: ignore[no-untyped-call]
+    if "," in code:
+        return types.Tuple([type_of(member) for member in code.split(",")])  # type: ignore[no-untyped-call]
     place = next(place for place in TUPLES if place.endswith(f".{code}"))
-    members = [_type_of(member) for member in TUPLES[place].split()]
+    members = [type_of(member) for member in TUPLES[place].split()]
     if len(set(members)) == 1:
         return types.NamedUniTuple(members[0], len(members), kernel_named(place))  # type: ignore[no-untyped-call]
     return types.NamedTuple(members, kernel_named(place))  # type: ignore[no-untyped-call]

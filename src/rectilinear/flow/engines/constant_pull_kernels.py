@@ -233,7 +233,7 @@ def hold(neurons: PulledNeurons, n: int, window: Window, place: int) -> bool:
     return True
 
 
-@kernel
+@fast_kernel
 def elapsed(b: float, a: float, b_end: float, a_end: float, size: float) -> float:
     """The time in which b and a have become b_end and a_end under a drive of that size."""
     if abs(b + a) >= abs(b - a):

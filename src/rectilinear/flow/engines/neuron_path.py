@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from ...arrays import Array, Indices, Signs
 from ..compiled import fast_kernel, fast_part, in_line
-from ..kinks.settling import MEETING_HEIGHT, add_touching, meet, settle
+from ..kinks.settling import MEETING_HEIGHT, add_touching, meet, settle_apart
 from ..kinks.single_neuron import (
     DEATH,
     LEAVES_ABOVE,
@@ -345,7 +345,7 @@ def follow_neurons(
                         held[m] = held[m + 1]
                     together, holding, ahead = together - 1 if together > holding else NONE, holding - 1, SHARE_AHEAD
             if together > 0:
-                holding = settle(step, neuron, log, Moment(tau, lean, rounding), together, ahead)
+                holding = settle_apart(step, neuron, log, Moment(tau, lean, rounding), together, ahead)
             if met >= 0 and signs[met] == side:
                 fresh = met
             if met >= 0 and not rules.leaky and not awake(signs, step.sided):

@@ -11,13 +11,13 @@ from __future__ import annotations
 import numpy as np
 
 from ...arrays import Array, Mask
-from ..compiled import kernel
+from ..compiled import fast_kernel
 from .sample_losses import EXPONENTIAL
 
 FAR_MARGIN = 30.0  # beyond it ln(1 + e^{-m}) equals e^{-m} to double precision
 
 
-@kernel
+@fast_kernel
 def normalised_pulls(loss: int, y: Array, f: Array, live: Mask, pull: Array, curvature: Array) -> float:
     """Write -l'_i / S and l''_i / S, S the sum of the live losses, for outputs f (samples,); return ln(S / samples).
 

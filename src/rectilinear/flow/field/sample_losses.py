@@ -6,7 +6,7 @@ import numpy as np
 
 from ...arrays import Array, Mask
 from ...losses import LOSSES
-from ..compiled import in_line, part
+from ..compiled import fast_part, in_line
 
 SQUARE, EXPONENTIAL = LOSSES["square"].code, LOSSES["exponential"].code
 
@@ -48,7 +48,7 @@ def sample_curvature(loss: int, y: float, f: float) -> float:
     return small / ((1.0 + small) * (1.0 + small))
 
 
-@part
+@fast_part
 def pair_pulls(
     loss: int,
     linear: Array,

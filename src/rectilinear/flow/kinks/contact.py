@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...arrays import Array, Indices, Mask, Signs
+from ..apart import apart
 from ..compiled import kernel, part
 from ..small_systems import solve_dependent
 from ..tolerances import NO_KINK_SPEED
@@ -93,6 +94,9 @@ def settle_as_descent(
         elif ways == 1:
             pinned = -1
     return outcome, q, mu, pinned, push
+
+
+settle_as_descent_apart = apart(settle_as_descent, "s1,f1,f1,i,f")
 
 
 @part

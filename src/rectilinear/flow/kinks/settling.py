@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ...arrays import Array
-from ..compiled import in_line, part
+from ..apart import apart
+from ..compiled import in_line, part, part_of_its_own
 from ..polynomials import START, inner, value
-from .contact import arriving, settle_as_descent
+from .contact import arriving, settle_as_descent_apart
 from .single_neuron import (
     CROSS,
     EVENT_FIELDS,
@@ -48,7 +49,7 @@ def unless_rounding(speed: float, slow: float) -> float:
     return 0.0 if abs(speed) <= slow else speed
 
 
-@part
+@part_of_its_own
 def settle(step: KnownStep, neuron: Neuron, log: Log, moment: Moment, count: int, ahead: float) -> int:
     """Settle the first `count` kinks of `held` together, whatever their signs; how many hold from here on.
 
@@ -71,7 +72,7 @@ def settle(step: KnownStep, neuron: Neuron, log: Log, moment: Moment, count: int
         for j in range(count):
             below[m] -= 0.5 * (1 + came_from[j]) * gram[m, j] * pushes[j]
     coming = arriving(gram, below, pushes, came_from)
-    outcome, q, mu, pinned, push = settle_as_descent(gram, below, pushes, came_from, slow)
+    outcome, q, mu, pinned, push = settle_as_descent_apart(gram, below, pushes, came_from, slow)
     if pinned >= 0:
         for i in range(degree + 1):
             rows[log.happened[0], EVENT_FIELDS + i] = 0.0
@@ -101,6 +102,9 @@ def settle(step: KnownStep, neuron: Neuron, log: Log, moment: Moment, count: int
             held[kept] = line
             kept += 1
     return kept
+
+
+settle_apart = apart(settle, "i")
 
 
 @part

@@ -179,7 +179,7 @@ def list_near(due: Array, limit: float, near: Indices) -> int:
     return count
 
 
-@part
+@fast_part
 def angle_turned(sizes: Array, order: int, u: float) -> float:
     """A bound of the angle that w turns within u."""
     across, length, power = 0.0, 1.0, u
