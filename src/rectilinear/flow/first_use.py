@@ -35,6 +35,7 @@ SHARES = {
         (
             "steppers.radau.collocation_step",
             "field.two_layer_kernels.losses_of_rows",
+            "kinks.crossings.look_at_lines",
             "kinks.neuron_groups.carry",
         ),
         (
@@ -46,7 +47,6 @@ SHARES = {
             "collocation.basis",
             "collocation.first_root",
             "kinks.contact.multiplier",
-            "kinks.crossings.look_at_lines",
             "kinks.crossings.crossings",
             "kinks.neuron_groups.paths_of",
             "kinks.neuron_groups.lengths_of",
@@ -60,10 +60,7 @@ SHARES = {
         ),
     ),
     "follow": Shares(
-        (
-            "engines.neuron_path.follow_neurons",
-            "field.two_layer_kernels.losses_of_rows",
-        ),
+        ("engines.neuron_path.follow_neurons",),
         (
             "kinks.settling.settle",
             "kinks.contact.settle_as_descent",
@@ -73,10 +70,20 @@ SHARES = {
             "kinks.single_neuron.free_drives",
             "kinks.crossings.look_at_lines",
             "kinks.origin._ascend",
+            "field.two_layer_kernels.losses_of_rows",
         ),
     ),
 }
-OTHER_PROCESS = "import gc, sys; gc.disable(); sys.path.insert(0, sys.argv[1]); from {module} import compile_all; compile_all(sys.argv[2:])"
+# Packages are there without what they import for their users; the garbage collector rests, as in `progress.Compilation`.
+OTHER_PROCESS = """
+import gc, sys, types
+gc.disable()
+for name, folder in zip({packages}, sys.argv[1:3]):
+    sys.modules[name] = types.ModuleType(name)
+    sys.modules[name].__path__ = [folder]
+from {module} import compile_all
+compile_all(sys.argv[3:])
+"""
 
 
 @cache
@@ -114,10 +121,11 @@ class _Helper:
         self._listening: Any = event.install_listener("numba:compile", listener)
 
     def _begin(self, _: object) -> None:
-        program, script = sys.executable or "", OTHER_PROCESS.format(module=__name__)
+        program, packages = sys.executable or "", (__name__.split(".")[0], __package__)
         if self.process is not None or "python" not in Path(program).name:  # but a program that holds Python within
             return
-        command = [program, "-c", script, str(Path(__file__).parents[2]), *self._places]
+        script = OTHER_PROCESS.format(module=__name__, packages=packages)
+        command = [program, "-c", script, str(Path(__file__).parents[1]), str(Path(__file__).parent), *self._places]
         with suppress(OSError):
             self.process = subprocess.Popen(
                 command,

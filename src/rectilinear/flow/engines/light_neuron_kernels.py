@@ -16,6 +16,7 @@ from ..compiled import kernel, part
 from ..kinks.contact import ON_A_BOUND, multiplier
 from ..kinks.crossings import touches_another
 from ..kinks.geometry import KinkArrays
+from ..kinks.single_neuron import NOBODY
 from ..polynomials import inner
 from ..small_systems import solve_in_place
 
@@ -188,11 +189,11 @@ def stays_held(
     (samples, d), keeps = kinks.x.shape, True
     below, pull = np.empty((samples, d)), np.empty(samples)
     signs[held] = -1
-    see(kinks, signs, -1, below)
-    signs[held] = 0
+    see(kinks, signs, NOBODY, below)
+    side, signs[held] = signs[held], 0
     for k in range(STAGES):
         pulls_at(step.pulls, within[0] + NODES[k] * (within[1] - within[0]), pull)
-        under, over = both_sides(kinks, below, pull, held, -1, sign_a)
+        under, over = both_sides(kinks, below, pull, held, side, sign_a)
         keeps = keeps and under > 0.0 > over
     return keeps
 
@@ -210,7 +211,7 @@ def follow_free(free: FreeNeurons, kinks: KinkArrays, step: KnownPulls, end: flo
     seen, path, pull = np.empty((samples, d)), np.empty((STAGES + 1, d + 1)), np.empty(samples)
     count = 0
     for n in range(thetas.shape[0]):
-        signs, u, held, lean = free.signs[n], 0.0, -1, 1.0
+        signs, u, held, lean = free.signs[n], 0.0, NOBODY, 1.0
         free.status[n] = NEEDS_DECISION
         for _ in range(MOST_LIGHT_EVENTS):
             see(kinks, signs, held, seen)

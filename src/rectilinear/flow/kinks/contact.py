@@ -17,6 +17,7 @@ from ..small_systems import solve_dependent
 from ..tolerances import NO_KINK_SPEED
 from .geometry import KinkArrays, Kinks
 from .repelling_points import DEPENDENT_NORMALS, pinned_line, sides_after_turn, sides_of_descent
+from .single_neuron import NOBODY
 
 MOST_TURNS = 4  # of a neuron over one line that repels, before it is let go where it is
 SETS = 10  # active sets tried per kink, at most; a few are enough
@@ -129,7 +130,7 @@ def settle_together(
                 _add(gram, k, pushes[k], q, q)
     while True:
         mu = _answer(gram, q, bounds, speeds)
-        fastest, who = slowest, -1
+        fastest, who = slowest, NOBODY
         for k in range(size):
             if pushes[k] >= 0.0 and turns[k] < MOST_TURNS and -outcome[k] * speeds[k] > fastest:
                 fastest, who = -outcome[k] * speeds[k], k

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...arrays import Array, Indices, Signs
 from ..compiled import part
+from .single_neuron import NONE
 
 DEPENDENT_NORMALS = 1e-12  # squared length of a unit normal off the span of others at which it lies in it
 DESCENTS_AT_POINT = 128  # descents that are looked at
@@ -26,7 +27,7 @@ GOLDEN = 0.6180339887498949
 @part
 def pinned_line(gram: Array, signs: Signs, pushes: Array, slowest: float) -> int:
     """A line that repels and whose normal lies in the span of those that hold (sign 0); -1 if there is none."""
-    size, count = signs.shape[0], 0
+    size, count = signs.shape[0], NONE
     held, factor = np.empty(size + 1, np.intp), np.zeros((size + 1, size))
     for line in range(size):  # by Cholesky
         if signs[line] == 0:
@@ -92,7 +93,7 @@ def sides_of_descent(gram: Array, below: Array, pushes: Array, signs: Signs, com
 
     Other signs are as given, and all of them where most stay. Also how many ways descents take, and whether most leave.
     """
-    size, found = signs.shape[0], 0  # of each way the signs, and whether it leaves
+    size, found = signs.shape[0], NONE  # of each way the signs, and whether it leaves
     ways, votes = np.empty((DESCENTS_AT_POINT, size + 1), np.int8), np.zeros(DESCENTS_AT_POINT, np.intp)
     speed, z, before = _largest(coming), np.empty(size), np.empty(size)
     if speed == 0.0:
@@ -101,7 +102,7 @@ def sides_of_descent(gram: Array, below: Array, pushes: Array, signs: Signs, com
     for n in range(DESCENTS_AT_POINT):
         _aside(n, gram, places, z)
         for k in range(size):
-            z[k] = speed * z[k] / size - (POINT_DISTANCE + _spread(n, 0)) * coming[k]
+            z[k] = speed * z[k] / size - (POINT_DISTANCE + _spread(n, NONE)) * coming[k]
         left = _descend(z, before, gram, below, pushes)
         farthest = _largest(z)
         for k in range(size):
@@ -138,7 +139,7 @@ def sides_after_turn(gram: Array, below: Array, pushes: Array, signs: Signs) -> 
     47 % of 20,000 modelled descents, in 119 and 115 of 240 real ones. On 80 random turns of 2 to 4 lines the vote was that of 6,000
     random descents five times as long but for four, three of them nearly parallel lines, where descents settle slowly.
     """
-    size, turned, found = signs.shape[0], 0, 0
+    size, turned, found = signs.shape[0], 0, NONE
     for k in range(size):
         turned += 1 if signs[k] == 0 and pushes[k] > 0.0 else 0
     if turned < 2:
@@ -146,7 +147,7 @@ def sides_after_turn(gram: Array, below: Array, pushes: Array, signs: Signs) -> 
     ways, votes = np.empty((DESCENTS_PAST_TURN, size), np.int8), np.zeros(DESCENTS_PAST_TURN, np.intp)
     z, before, places, speed = np.empty(size), np.empty(size), _order(below, pushes), _largest(below)
     for n in range(DESCENTS_PAST_TURN):
-        half, begun = HALF_TURN_STEPS * (0.6 + 0.8 * _spread(n, 0)), _spread(n, 1 + size)
+        half, begun = HALF_TURN_STEPS * (0.6 + 0.8 * _spread(n, NONE)), _spread(n, 1 + size)
         _aside(n, gram, places, z)
         for k in range(size):
             z[k] *= speed

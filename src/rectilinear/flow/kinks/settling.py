@@ -79,7 +79,7 @@ def settle(step: KnownStep, neuron: Neuron, log: Log, moment: Moment, count: int
         note(log, tau, held[pinned], RELEASE, min(0.0, push), max(0.0, push), np.nan, 0.0)
     kept = 0
     for m in range(count):
-        line, side, change = held[m], outcome[m], float(outcome[m] - came_from[m])
+        line, side, change = held[m], NONE + outcome[m], float(outcome[m] - came_from[m])
         speed = q[m]
         for j in range(count):
             speed -= gram[m, j] * mu[j]
@@ -88,7 +88,7 @@ def settle(step: KnownStep, neuron: Neuron, log: Log, moment: Moment, count: int
             under, over = (coming[m], speed) if side > 0 else (speed, coming[m])
         if change != 0.0:
             jump_from(step.jumps, line, tau, jump)
-            turn_to(neuron, log, jump, normals, line, int(side))
+            turn_to(neuron, log, jump, normals, line, side)
             kind = HOLD if side == 0 else RELEASE if came_from[m] == 0 else CROSS
             if kind == RELEASE:  # where a changes sign it comes to repel, and both sides may lead away
                 push = pushes[m] if neuron.a[0] == 0.0 and pushes[m] > slow else 0.0

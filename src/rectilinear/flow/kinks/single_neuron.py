@@ -92,7 +92,7 @@ class Watch(NamedTuple):
 @fast_part
 def span_of_held(held: Indices, count: int, normals: Array, basis: Array) -> int:
     """Orthonormal rows that span the held normals; held lines that depend on others are dropped. How many are left."""
-    kept = 0
+    kept = NONE
     for m in range(count):
         line = held[m]
         for k in range(basis.shape[1]):
