@@ -12,7 +12,7 @@ from rectilinear.progress import compilation
 
 SMALL = ("collocation.integrals_to", "collocation.stages_at")  # compiled within a second
 
-# What a run called from Python, as [place, types of the arguments]. Where kernels come from disk, none is there only for another one.
+# What a run called, as [place, types of the arguments]. Where kernels come from disk, none is there only for another one.
 CALLED = """
 import json, sys
 import numpy as np
@@ -51,32 +51,11 @@ def in_python(script, **environment):
 
 @pytest.mark.parametrize(("method", "run"), [("kinks", KINKS), ("follow", FOLLOW)])
 def test_shares_hold_what_a_run_calls_and_nothing_else(method, run):
+    """From Python, or by its address."""
     called = in_python(CALLED.format(run=run), RECTILINEAR_THREADS="1")
-    shared = [place for share in first_use.SHARES[method] for place in share if not is_part(place)]
+    shared = [place for share in first_use.SHARES[method] for place in share]
     assert {place for place, _ in called} == set(shared)
     assert sorted(map(tuple, called)) == sorted((place, str(signatures.signature_of(place))) for place in shared)
-
-
-def is_part(place):
-    return "no_cpython_wrapper" in signatures.kernel_named(place).targetoptions
-
-
-def test_parts_are_compiled_with_the_types_that_the_kernel_after_them_gives_them(tmp_path):
-    """Those of the first neighbours of what is compiled last: it is compiled anew, and finds each of them."""
-    parts = [place for place in first_use.SHARES["follow"].here if is_part(place)]
-    script = (
-        "import json; from rectilinear.flow import first_use, signatures\n"
-        f"first_use.compile_all({parts!r}); first_use.compile_all(first_use.SHARES['follow'].last)\n"
-        f"print(json.dumps([len(signatures.kernel_named(p).overloads) for p in {parts!r}]))"
-    )
-    ran = subprocess.run(
-        [sys.executable, "-c", script],
-        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_OPT": "0"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert json.loads(ran.stdout) == [1] * len(parts)
 
 
 def test_the_other_process_leaves_its_share_on_disk(tmp_path):

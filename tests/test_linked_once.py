@@ -15,7 +15,7 @@ needs_compiler = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="noth
 
 
 def part_and_kernel():
-    part = kept_kernels.kept(no_cpython_wrapper=True)(lambda x: np.zeros(3) + x)
+    part = numba.njit(pipeline_class=linked_once.PartCompiler)(lambda x: np.zeros(3) + x)
     return part, kept_kernels.kept()(lambda x: part(x).sum())
 
 
@@ -27,7 +27,6 @@ def test_a_part_becomes_machine_code_only_within_what_calls_it():
     assert isinstance(of_part.library, linked_once.LinkedLibrary)
     assert not of_part.library._emitted
     assert of_kernel.library._emitted
-    assert not of_part.library.has_dynamic_globals
 
 
 @needs_compiler
@@ -51,10 +50,25 @@ def test_this_Numba_is_known_inside():
     assert linked_once.IS_KNOWN
 
 
-RAISES = """
-from rectilinear.kept_kernels import kept
+@needs_compiler
+def test_kernels_with_the_same_options_share_what_they_call():
+    """Numba keeps that by flags: other ones would have it compiled again."""
+    flags = linked_once.KernelFlags()
+    flags.nrt = True
+    same, other = linked_once.KernelFlags(flags), linked_once.KernelFlags()
+    assert flags.copy() is same.copy()
+    assert flags.copy() != other.copy()
+    changed = flags.copy().copy()  # what Numba changes is a copy of a copy
+    changed.no_compile = True
+    assert not flags.copy().no_compile
 
-@kept(no_cpython_wrapper=True)
+
+RAISES = """
+import numba
+from rectilinear.kept_kernels import kept
+from rectilinear.linked_once import PartCompiler
+
+@numba.njit(pipeline_class=PartCompiler)
 def checked(x):
     if x < 0.0:
         raise ValueError("negative")
