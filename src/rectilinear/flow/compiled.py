@@ -1,7 +1,7 @@
 """How kernels are compiled: kept on disk, without the interpreter's lock, division by zero as in NumPy.
 
-Most of the first minute after an install is the compiler's, and it counts functions: each brings a way in from Python, is optimised
-again in all that call it, and is typed anew where it is in line.
+Most of the first seconds after an install are the compiler's, and it counts functions: each has its types found, once for every kind
+of arguments, is optimised in every kernel that calls it, and is typed anew where it is in line.
 """
 
 from __future__ import annotations
