@@ -38,6 +38,11 @@ net = rl.Network(inputs=10, widths=(20,))
 problem = rl.Problem(rl.datasets.gaussian_teacher(inputs=10, samples=100), net, net.init(scale=0.1, seed=0))
 rl.simulate(problem, times=np.linspace(0, 20, 51))
 """
+DESCEND = """
+net = rl.Network(inputs=10, widths=(500,))
+problem = rl.Problem(rl.datasets.gaussian_teacher(inputs=10, samples=100), net, net.init(scale=0.1, seed=0))
+rl.descend(problem, 0.01, 2)
+"""
 
 
 def in_python(script, **environment):
@@ -49,7 +54,7 @@ def in_python(script, **environment):
     return json.loads(ran.stdout)
 
 
-@pytest.mark.parametrize(("method", "run"), [("kinks", KINKS), ("follow", FOLLOW)])
+@pytest.mark.parametrize(("method", "run"), [("descend", DESCEND), ("kinks", KINKS), ("follow", FOLLOW)])
 def test_shares_hold_what_a_run_calls_and_nothing_else(method, run):
     """From Python, or by its address."""
     called = in_python(CALLED.format(run=run), RECTILINEAR_THREADS="1")

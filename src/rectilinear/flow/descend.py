@@ -14,6 +14,8 @@ from .audit import audit_run
 from .budgets import Watch, provenance
 from .choose import largest_product
 from .field import field_of_descent
+from .field.two_layer import TwoLayerField
+from .first_use import prepare
 from .state import flatten, unflatten
 from .threads import blas_threads
 
@@ -44,6 +46,8 @@ def descend(
         if not isinstance(value, (int, np.integer)) or value < 1:
             raise InputError(f"{name} must be a positive whole number, found {value!r}.")
     field = field_of_descent(problem)
+    if isinstance(field, TwoLayerField):
+        prepare("descend")
     theta, velocity = flatten(problem.weights), np.empty(sum(w.size for w in problem.weights))
     kept, loss, times = [theta.copy()], [field.losses(theta[None])[0]], [0.0]
     status = Status.FINISHED

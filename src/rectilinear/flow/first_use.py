@@ -31,6 +31,10 @@ class Shares(NamedTuple):
 
 
 SHARES = {
+    "descend": Shares(
+        ("field.two_layer_kernels.drive_of_rows",),
+        ("field.two_layer_kernels.losses_of_rows", "field.two_layer_kernels.velocity_of_drive"),
+    ),
     "kinks": Shares(
         (
             "steppers.radau.collocation_step",

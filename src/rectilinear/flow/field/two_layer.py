@@ -99,7 +99,7 @@ class TwoLayerField:
         for more, part in others:
             drive += more
             summed += part
-        return drive[:neurons, :inputs], summed / self.problem.data.samples
+        return np.ascontiguousarray(drive[:neurons, :inputs]), summed / self.problem.data.samples
 
     def _aligned_drive(self, w: Array, a: Array) -> tuple[Array, float] | None:
         """The same as `_drive`, for neurons most of which point along one line; None if they do not.
