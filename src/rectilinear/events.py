@@ -38,6 +38,7 @@ class Kind(IntEnum, metaclass=_WithOldNames):
     RELEASE = 2  # the hold ended: the multiplier left [0, 1]
     DEATH = 3  # no sample activates it any more (ReLU), or its incoming weights are held at zero: it never moves again
     ORIGIN = 4  # its incoming weights passed through zero and it left on the other side
+    FORK = 5  # passed closer to where the flow parts than the tolerance, which may have decided its way
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,7 +52,8 @@ class Events:
     one over the number of ways that lead out: where there are several, the flow is not unique, and the way is that of gradient descent
     with small steps from nearby. Nor is it where a hold ends because its kink comes to repel, as a changes sign, or where holds would
     keep the neuron on another kink that repels: the velocities then lead away on both sides, or leave it only one, and the side is that
-    of most such descents.
+    of most such descents. A fork is a passage over or past a kink that repels by so little that a neuron nearer to the other side by the
+    tolerance goes another way; that was followed, and came to be off by more than ten tolerances.
 
     Of very many crossings only the last of every neuron are listed, unless all were asked for; `unlisted` says how many are not. They
     are counted like the others, and all of them certified.
@@ -117,9 +119,10 @@ class Events:
     def choices(self) -> int:
         """How many neurons went on where several ways lead: the one that was taken is that of most descents with small steps.
 
-        Also those that came to rest at a kink, from where what a step leaves of its error took them over it.
+        Also those that came to rest at a kink, from where what a step leaves of its error took them over it, and those that passed a
+        fork by less than the tolerance.
         """
-        return int(np.sum(self._at_origin | self._repelled | self._from_rest))
+        return int(np.sum(self._at_origin | self._repelled | self._from_rest | (self.kind == Kind.FORK)))
 
     @property
     def _at_origin(self) -> Mask:
@@ -212,4 +215,6 @@ class Events:
         words += [f"{origin} through w = 0, where several ways lead out, by that of descent"] if origin else []
         words += [f"{repelled} off a kink that came to repel, to the side of descent"] if repelled else []
         words += [f"{rest} over a kink at which they came to rest"] if rest else []
+        forks = self.count(Kind.FORK)
+        words += [f"{forks} by a fork that is nearer than the tolerance"] if forks else []
         return ", ".join(counts) + f" ({'; '.join(words)})"

@@ -37,6 +37,7 @@ from ..steppers.stiff_directions import StiffDirections
 from .alternative import Alternative
 from .engine import Engine
 from .event_log import EventLog
+from .fork_twins import ForkTwins
 from .followed_paths import FollowedPaths
 from .neuron_path import End, Start
 from .sleeping_neurons import SleepingNeurons
@@ -123,6 +124,7 @@ class FollowedNeurons:
         self.stiff = StiffDirections(self.lines.samples)
         self.counts = {"steps": 0, "rejected": 0, "sweeps": 0, "gradients": 0, "pieces": 0}
         self.log = EventLog(len(self.a), all_events)
+        self.twins = ForkTwins(problem, self.lines, self.curves, rtol)
         self.step: Swept | None = None
         self.h = FIRST_TURN / max(self._measure_drive(), np.finfo(float).tiny)
 
@@ -387,8 +389,9 @@ class FollowedNeurons:
         return bool(woken.size)
 
     def _keep_events(self, step: Swept) -> None:
-        rows = np.concatenate(step.happened)[:, :7]
-        rows = rows[rows[:, 3] <= max(Kind)]
+        every = np.concatenate(step.happened)[:, :7]
+        forks = self.twins.follow(Start(self.w, self.a, self.signs, self.heights, self.gaps), step.end, every, step.pulls, step.h)
+        rows = np.concatenate([every[every[:, 3] <= max(Kind)], forks])
         passed = rows[:, 3] == Kind.ORIGIN
         for sign in np.unique(np.sign(step.end.a[rows[passed, 0].astype(np.intp)])):  # pulls change little within a step
             ways = count_exits(self.decisions.kinks, float(sign), self.next.pulls / self.lines.samples)

@@ -52,7 +52,7 @@ class FollowedPaths:
         together, stopped = max(FEWEST_PER_CALL, EVENTS_PER_CALL // len(lines)), False
 
         def share(begin: int, stop: int) -> tuple[bool, int]:
-            pieces, room = 0, self._event_room(2 * len(lines) + EVENTS_PER_CALL)
+            pieces, room = 0, self._event_room(3 * len(lines) + EVENTS_PER_CALL)
             for first in range(begin, stop, together):
                 neurons = chosen[first : min(first + together, stop)]
                 look_at_clock()
@@ -89,6 +89,7 @@ class FollowedPaths:
             TAYLOR_ORDER,
             PIECE_SHARE * self.rtol,
             largest,
+            self.rtol,
             3.0 * self.rtol,
             first,
             second,

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from ...arrays import Array, Indices, Signs
 from ..compiled import fast_kernel, fast_part, in_line
+from ..kinks.forks import suspect_forks
 from ..kinks.settling import MEETING_HEIGHT, add_touching, meet, settle_apart
 from ..kinks.single_neuron import (
     DEATH,
@@ -80,6 +81,7 @@ class Rules(NamedTuple):
     order: int  # of Taylor series, at most
     tolerance: float  # of a neuron's size, that a piece may err by
     largest_drive: float  # that the pulls can exert on any neuron
+    close: float  # height over the neuron's size within which a kink is within the tolerance
     slack: float  # how far beyond its bounds a hold may begin a step, over the jump: pulls are projected anew in every step
     first_trains: float
     second_trains: float
@@ -205,7 +207,8 @@ def follow_neurons(
     due, near, point = np.zeros(lines), np.zeros(lines + 1, np.intp), np.zeros(inputs)
     held, basis = np.zeros(inputs + lines + 2, np.intp), np.zeros((inputs + 2, inputs))
     gram, shares = np.zeros((inputs + 2, inputs + 2)), np.zeros((inputs + 2, degree + 1))
-    watch, room, pieces = Watch(due, near, sizes), events.shape[0] - 2 * lines - 8, NONE
+    watch = Watch(due, near, sizes, np.zeros(lines, np.intp), np.zeros(lines, np.bool_), np.zeros(4))
+    room, pieces = events.shape[0] - 3 * lines - 16, NONE
     happened[0] = 0
     rounding = NO_SPEED * rules.largest_drive
     for n in range(neurons.shape[0]):
@@ -218,13 +221,16 @@ def follow_neurons(
         for i in range(degree + 1):
             for k in range(inputs):
                 drive[i, k], moments[i, k] = drives[h, i, k], 0.0
+        square = inner(w, START, w, START) + a[0] * a[0]
+        close = rules.close * np.sqrt(square / (square - a[0] * a[0] + 1e-300))
+        watch.crossed[0] = NOBODY
         for line in range(lines):
             signs[line] = start.signs[h, line]
-            due[line] = 0.999999 * start.heights[h, line]
+            due[line] = 0.999999 * start.heights[h, line] - close
+            watch.neared[line] = False
             if signs[line] == 0 and holding <= inputs:
                 held[holding] = line
                 holding += 1
-        square = inner(w, START, w, START) + a[0] * a[0]
         tau, turned, limit, gap, slack, left_by = 0.0, 0.0, -1.0, start.gaps[h], rules.slack, np.inf
         listed, done, fresh, returns, left = NONE, NONE, NOBODY, 0, MOST_PIECES + MOST_PIECES_PER_KINK * lines
         asleep = (holding > inputs) or (not rules.leaky and not awake(signs, step.sided))
@@ -261,8 +267,8 @@ def follow_neurons(
             if fresh >= 0:
                 jump_from(step.jumps, fresh, tau, polynomials[0])
                 released = 1e-9 * abs(a[0] * polynomials[0, 0])
-            piece = Piece(order, until, length, turned, ON_KINK * size, rounding * abs(a[0]))
-            until, line = first_meeting(neuron, step.normals, watch, listed, piece, fresh, released)
+            piece = Piece(order, until, length, turned, ON_KINK * size, rounding * abs(a[0]), rules.close * size)
+            until, line, near_ones = first_meeting(neuron, step.normals, watch, listed, piece, fresh, released)
             kind = MEETS_KINK if line >= 0 else NO_EVENT
             if holding > 0:
                 find_shares(held, holding, step.normals, drive, gram, shares)
@@ -276,6 +282,7 @@ def follow_neurons(
                 u = first_fall(polynomials[1], 1 if a[0] == 0.0 else 0, order, until, polynomials[2])
                 if u < until:
                     until, kind = u, TURNS
+            suspect_forks(step, neuron, watch, log, near_ones, piece, tau, until, line if kind == MEETS_KINK else NOBODY, kind != NO_EVENT)
             while done < step.saved.shape[0] and step.saved[done] <= tau + until + 1e-15:
                 state_at(w, order, step.saved[done] - tau, out_w[done])
                 out_a[done] = value(a, START, order, step.saved[done] - tau)

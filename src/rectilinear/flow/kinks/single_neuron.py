@@ -20,7 +20,8 @@ def numbers(*values: int) -> Any:
     return np.array(values, dtype=np.int64)
 
 
-CROSS, HOLD, RELEASE, DEATH, ORIGIN, UNTOLD = numbers(0, 1, 2, 3, 4, 5)  # as events.Kind; the last only changes a side
+CROSS, HOLD, RELEASE, DEATH, ORIGIN = numbers(0, 1, 2, 3, 4)  # as events.Kind
+UNTOLD, SUSPECT = numbers(6, 7)  # only changes a side; may be a fork
 NO_EVENT, MEETS_KINK, LEAVES_BELOW, LEAVES_ABOVE, TURNS = numbers(0, 1, 2, 3, 4)
 NONE, NOBODY = numbers(0, -1)  # no event, no side; no line
 DEPENDENT = 1e-9  # length of a unit normal off the span of others at which it lies in it
@@ -70,8 +71,8 @@ class Moment(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A piece of the way: its order, up to where it reaches, |w| at its beginning, the angle turned until then, and the height and
-    the velocity that are zero up to rounding."""
+    """A piece of the way: its order, up to where it reaches, |w| at its beginning, the angle turned until then, the height and the
+    velocity that are zero up to rounding, and the height that is within the tolerance."""
 
     order: int
     until: float
@@ -79,14 +80,19 @@ class Piece(NamedTuple):
     turned: float
     on_kink: float
     slow: float
+    close: float
 
 
 class Watch(NamedTuple):
-    """Which kinks are looked at: the angles (lines,) at which they are due, those that are near, and `measure` of w (3, order + 1)."""
+    """Which kinks are looked at: the angles (lines,) at which they are due, those that are near, and `measure` of w (3, order + 1);
+    those within the tolerance, which of all (lines,) were neared when the last event came, and the last crossing (forks.py)."""
 
     due: Array
     near: Indices
     sizes: Array
+    close: Indices
+    neared: Mask
+    crossed: Array
 
 
 @fast_part
@@ -193,16 +199,17 @@ def angle_turned(sizes: Array, order: int, u: float) -> float:
 @fast_part
 def first_meeting(
     neuron: Neuron, normals: Array, watch: Watch, count: int, piece: Piece, fresh: int, released: float
-) -> tuple[float, int]:
+) -> tuple[float, int, int]:
     """When and where w first reaches one of the `count` near kinks from its side within a piece; -1 if it reaches none.
 
     Kinks looked at get a new due angle. A kink that was released just now is left with a velocity of no more than `released`.
+    Those that come within the tolerance are listed in `watch.close`: how many is said last.
     """
     w, signs, due, near, sizes = neuron.w, neuron.signs, watch.due, watch.near, watch.sizes
     order, until, turned, slow = piece.order, piece.until, piece.turned, piece.slow
     z, work = neuron.polynomials[1], neuron.polynomials[2]
     reach = turned + angle_turned(sizes, order, until)
-    best, where = until, -1
+    best, where, close = until, -1, 0
     rest, power = 0.0, until * until * until
     for j in range(3, order + 1):
         rest += sizes[0, j] * power
@@ -215,14 +222,16 @@ def first_meeting(
         if side == 0:
             continue
         height = side * inner(normals, line, w, START)
-        due[line] = turned + max(height, 0.0) / piece.length
+        due[line] = turned + max(height - piece.close, 0.0) / piece.length
         if due[line] > reach:
             continue
         for j in range(1, 3):
             z[j] = side * inner(normals, line, w, j)
         slope, bend = z[1], z[2]
-        if height > max(0.0, -slope) * best + max(0.0, -bend) * best * best + rest:
+        if height - piece.close > max(0.0, -slope) * best + max(0.0, -bend) * best * best + rest:
             continue
+        watch.close[close] = line
+        close += 1
         z[0] = height
         for j in range(3, order + 1):
             z[j] = side * inner(normals, line, w, j)
@@ -236,7 +245,7 @@ def first_meeting(
         u = first_fall(z, first, order, best, work)
         if u < best or (where < 0 and u <= best):
             best, where = u, line
-    return best, where
+    return best, where, close
 
 
 @fast_part
