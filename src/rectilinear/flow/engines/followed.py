@@ -37,8 +37,8 @@ from ..steppers.stiff_directions import StiffDirections
 from .alternative import Alternative
 from .engine import Engine
 from .event_log import EventLog
-from .fork_twins import ForkTwins
 from .followed_paths import FollowedPaths
+from .fork_twins import ForkTwins
 from .neuron_path import End, Start
 from .sleeping_neurons import SleepingNeurons
 
@@ -390,7 +390,9 @@ class FollowedNeurons:
 
     def _keep_events(self, step: Swept) -> None:
         every = np.concatenate(step.happened)[:, :7]
-        forks = self.twins.follow(Start(self.w, self.a, self.signs, self.heights, self.gaps), step.end, every, step.pulls, step.h)
+        forks = self.twins.follow(
+            Start(self.w, self.a, self.signs, self.heights, self.gaps), step.end, every, step.pulls, step.h
+        )
         rows = np.concatenate([every[every[:, 3] <= max(Kind)], forks])
         passed = rows[:, 3] == Kind.ORIGIN
         for sign in np.unique(np.sign(step.end.a[rows[passed, 0].astype(np.intp)])):  # pulls change little within a step

@@ -282,7 +282,18 @@ def follow_neurons(
                 u = first_fall(polynomials[1], 1 if a[0] == 0.0 else 0, order, until, polynomials[2])
                 if u < until:
                     until, kind = u, TURNS
-            suspect_forks(step, neuron, watch, log, near_ones, piece, tau, until, line if kind == MEETS_KINK else NOBODY, kind != NO_EVENT)
+            suspect_forks(
+                step,
+                neuron,
+                watch,
+                log,
+                near_ones,
+                piece,
+                tau,
+                until,
+                line if kind == MEETS_KINK else NOBODY,
+                kind != NO_EVENT,
+            )
             while done < step.saved.shape[0] and step.saved[done] <= tau + until + 1e-15:
                 state_at(w, order, step.saved[done] - tau, out_w[done])
                 out_a[done] = value(a, START, order, step.saved[done] - tau)

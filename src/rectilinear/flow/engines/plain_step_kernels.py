@@ -119,17 +119,15 @@ def relative_error(y: Array, new: Array, slopes: Array, weights: Array, neurons:
     y is padded to `rows` neurons.
     """
     inputs = y.shape[0] // rows - 1
-    total = 0.0
+    errors, total = np.zeros(y.shape[0]), 0.0
+    stage(errors, slopes, weights, 1.0, errors)
     for n in range(neurons):
-        old_size, new_size, wrong = 0.0, 0.0, 0.0
-        for k in range(inputs + 1):
-            i = n * inputs + k if k < inputs else rows * inputs + n
-            error = 0.0
-            for s in range(weights.shape[0]):
-                error += weights[s] * slopes[s, i]
-            wrong += error * error
+        i = rows * inputs + n
+        old_size, new_size, wrong = y[i] * y[i], new[i] * new[i], errors[i] * errors[i]
+        for i in range(n * inputs, (n + 1) * inputs):
             old_size += y[i] * y[i]
             new_size += new[i] * new[i]
+            wrong += errors[i] * errors[i]
         total += wrong / max(old_size, new_size, 1e-300)
     return np.sqrt(total / neurons)
 
@@ -141,7 +139,7 @@ def keep_step(
     """Keep states at the times within a step, from the one numbered `done` on; returns the next number, and the energy at its end."""
     neurons, inputs, rows, columns = layout
     slopes, squares = stages
-    weights, cut = np.empty(slopes.shape[0]), neurons * inputs
+    weights, point, cut = np.empty(slopes.shape[0]), np.empty(y.shape[0]), neurons * inputs
     while done < ahead.times.shape[0] and ahead.times[done] <= t + h:
         u = (ahead.times[done] - t) / h
         state, gained = ahead.saved[done], 0.0
@@ -151,13 +149,11 @@ def keep_step(
                 weight = weight * u + INTERPOLANT[s, power]
             weights[s] = h * weight
             gained += weights[s] * squares[s]
+        stage(y, slopes, weights, 1.0, point)
         for n in range(neurons):
-            for k in range(inputs + 1):
-                i = n * columns + k if k < inputs else rows * columns + n
-                value = y[i]
-                for s in range(weights.shape[0]):
-                    value += weights[s] * slopes[s, i]
-                state[n * inputs + k if k < inputs else cut + n] = value
+            for k in range(inputs):
+                state[n * inputs + k] = point[n * columns + k]
+            state[cut + n] = point[rows * columns + n]
         ahead.energies[done] = energy + gained
         done += 1
     for s in range(squares.shape[0]):

@@ -18,7 +18,12 @@ from ..compiled import part
 from ..polynomials import START, inner, value
 from .single_neuron import EVENT_FIELDS, NOBODY, SUSPECT, KnownStep, Log, Neuron, Piece, Watch, jump_from, note
 
-LINE, SPEED, SLOPE, UNTIL = 0, 1, 2, 3  # of the crossing in `crossed`: its slope at the last event is nan at the crossing itself
+LINE, SPEED, SLOPE, UNTIL = (
+    0,
+    1,
+    2,
+    3,
+)  # of the crossing in `crossed`: its slope at the last event is nan at the crossing itself
 
 
 @part

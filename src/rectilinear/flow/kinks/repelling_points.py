@@ -17,8 +17,9 @@ from .single_neuron import NONE
 DEPENDENT_NORMALS = 1e-12  # squared length of a unit normal off the span of others at which it lies in it
 DESCENTS_AT_POINT = 128  # descents that are looked at
 POINT_DISTANCE, POINT_DESCENT_STEPS = 20.0, 400  # in steps: how far they start from the point, and how many are made
-# The same where an outgoing weight changes sign, and how many steps it takes until then, within four tenths.
+# The same where an outgoing weight changes sign, and how many steps it takes until then, times 0.6 to 1.4.
 DESCENTS_PAST_TURN, HALF_TURN_STEPS = 512, 60.0
+SHORTEST_TURN, LONGEST_TURN = 0.6, 1.4
 LEAVING = 1.5  # times the height after half the steps that one has after all of them: twice if it leaves, once if it stays
 ALONG = 1e-2  # heights over the largest that say nothing of a side
 GOLDEN = 0.6180339887498949
@@ -78,13 +79,34 @@ def _order(below: Array, pushes: Array) -> Indices:
 
 
 @part
-def _aside(n: int, gram: Array, places: Indices, z: Array) -> None:
-    """Heights of the nth of evenly spread points beside the one where lines meet, each within a normal's length along every normal."""
-    size = z.shape[0]
+def _asides(count: int, gram: Array, below: Array, pushes: Array) -> Array:
+    """Heights (lines, count) of evenly spread points beside the one where lines meet, each within a normal's length along every normal."""
+    size, places = pushes.shape[0], _order(below, pushes)
+    z = np.zeros((size, count))
+    for j in range(size):
+        for n in range(count):
+            along = 2.0 * _spread(n, 1 + places[j]) - 1.0
+            for k in range(size):
+                z[k, n] += gram[k, j] * along
+    return z
+
+
+@part
+def _step_all(z: Array, v: Array, gram: Array, below: Array, pushes: Array, shares: Array) -> None:
+    """Make a step of all descents (lines, n), each `shares` (n,) times as long, with room for their velocities: a processor takes several
+    at once."""
+    size, count = z.shape
     for k in range(size):
-        z[k] = 0.0
+        rates = v[k]
+        for n in range(count):
+            rates[n] = below[k]
         for j in range(size):
-            z[k] += gram[k, j] * (2.0 * _spread(n, 1 + places[j]) - 1.0)
+            push, heights = gram[k, j] * pushes[j], z[j]
+            for n in range(count):
+                rates[n] += push if heights[n] > 0.0 else 0.0
+    for k in range(size):
+        for n in range(count):
+            z[k, n] += shares[n] * v[k, n]
 
 
 @part
@@ -95,19 +117,24 @@ def sides_of_descent(gram: Array, below: Array, pushes: Array, signs: Signs, com
     """
     size, found = signs.shape[0], NONE  # of each way the signs, and whether it leaves
     ways, votes = np.empty((DESCENTS_AT_POINT, size + 1), np.int8), np.zeros(DESCENTS_AT_POINT, np.intp)
-    speed, z, before = _largest(coming), np.empty(size), np.empty(size)
+    speed, z = _largest(coming), _asides(DESCENTS_AT_POINT, gram, below, pushes)
+    halfway, v, shares = np.empty(z.shape[1]), np.empty(z.shape), np.ones(z.shape[1])
     if speed == 0.0:
         speed = _largest(below) + _largest(pushes)
-    places = _order(below, pushes)
     for n in range(DESCENTS_AT_POINT):
-        _aside(n, gram, places, z)
         for k in range(size):
-            z[k] = speed * z[k] / size - (POINT_DISTANCE + _spread(n, NONE)) * coming[k]
-        left = _descend(z, before, gram, below, pushes)
-        farthest = _largest(z)
+            z[k, n] = speed * z[k, n] / size - (POINT_DISTANCE + _spread(n, NONE)) * coming[k]
+    for step in range(POINT_DESCENT_STEPS):
+        if step == POINT_DESCENT_STEPS // 2:
+            for n in range(DESCENTS_AT_POINT):
+                halfway[n] = _largest(z[:, n])
+        _step_all(z, v, gram, below, pushes, shares)
+    for n in range(DESCENTS_AT_POINT):
+        farthest = _largest(z[:, n])
+        left = farthest > LEAVING * halfway[n]
         for k in range(size):
-            sided = left and pushes[k] >= 0.0 and abs(z[k]) > ALONG * farthest
-            ways[found, k] = (1 if z[k] > 0.0 else -1) if sided else signs[k]
+            sided = left and pushes[k] >= 0.0 and abs(z[k, n]) > ALONG * farthest
+            ways[found, k] = (1 if z[k, n] > 0.0 else -1) if sided else signs[k]
         ways[found, size] = 1 if left else 0
         found = _count_vote(ways, votes, found)
     most = np.argmax(votes)
@@ -145,42 +172,22 @@ def sides_after_turn(gram: Array, below: Array, pushes: Array, signs: Signs) -> 
     if turned < 2:
         return signs
     ways, votes = np.empty((DESCENTS_PAST_TURN, size), np.int8), np.zeros(DESCENTS_PAST_TURN, np.intp)
-    z, before, places, speed = np.empty(size), np.empty(size), _order(below, pushes), _largest(below)
+    z, speed = _asides(DESCENTS_PAST_TURN, gram, below, pushes), _largest(below)
+    v, shares, halves, begun = np.empty(z.shape), np.empty(z.shape[1]), np.empty(z.shape[1]), np.empty(z.shape[1])
     for n in range(DESCENTS_PAST_TURN):
-        half, begun = HALF_TURN_STEPS * (0.6 + 0.8 * _spread(n, NONE)), _spread(n, 1 + size)
-        _aside(n, gram, places, z)
+        halves[n] = HALF_TURN_STEPS * (SHORTEST_TURN + (LONGEST_TURN - SHORTEST_TURN) * _spread(n, NONE))
+        begun[n] = _spread(n, 1 + size)
         for k in range(size):
-            z[k] *= speed
-        for step in range(int(2.0 * half)):
-            share = (step + begun) / half - 1.0
-            for k in range(size):
-                before[k] = z[k]
-            for k in range(size):
-                z[k] += share * below[k]
-                for j in range(size):
-                    if before[j] > 0.0:
-                        z[k] += share * gram[k, j] * pushes[j]
+            z[k, n] *= speed
+    for step in range(int(2.0 * LONGEST_TURN * HALF_TURN_STEPS)):
+        for n in range(DESCENTS_PAST_TURN):
+            shares[n] = (step + begun[n]) / halves[n] - 1.0 if step < int(2.0 * halves[n]) else 0.0
+        _step_all(z, v, gram, below, pushes, shares)
+    for n in range(DESCENTS_PAST_TURN):
         for k in range(size):
-            ways[found, k] = (1 if z[k] > 0.0 else -1) if signs[k] == 0 and pushes[k] > 0.0 else signs[k]
+            ways[found, k] = (1 if z[k, n] > 0.0 else -1) if signs[k] == 0 and pushes[k] > 0.0 else signs[k]
         found = _count_vote(ways, votes, found)
     return ways[np.argmax(votes)]
-
-
-@part
-def _descend(z: Array, before: Array, gram: Array, below: Array, pushes: Array) -> bool:
-    """Make the steps of a descent whose heights are z, in place, with room for those before a step; whether it leaves."""
-    size, halfway = z.shape[0], 0.0
-    for step in range(POINT_DESCENT_STEPS):
-        if step == POINT_DESCENT_STEPS // 2:
-            halfway = _largest(z)
-        for k in range(size):
-            before[k] = z[k]
-        for k in range(size):
-            z[k] += below[k]
-            for j in range(size):
-                if before[j] > 0.0:
-                    z[k] += gram[k, j] * pushes[j]
-    return _largest(z) > LEAVING * halfway
 
 
 @part
