@@ -39,6 +39,16 @@ def value(c: Array, first: int, last: int, u: float) -> float:
 
 
 @fast_part
+def slope_and_bend(c: Array, last: int, u: float) -> tuple[float, float]:
+    """First and second derivative of sum_j c_j u^j, j = 0 ... last."""
+    slope, bend = 0.0, 0.0
+    for j in range(last, 0, -1):
+        bend = bend * u + slope
+        slope = slope * u + j * c[j]
+    return slope, bend
+
+
+@fast_part
 def shift(c: Array, last: int, u: float) -> None:
     """Coefficients about 0 become coefficients about u."""
     for i in range(last):

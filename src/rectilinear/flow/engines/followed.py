@@ -390,9 +390,8 @@ class FollowedNeurons:
 
     def _keep_events(self, step: Swept) -> None:
         every = np.concatenate(step.happened)[:, :7]
-        forks = self.twins.follow(
-            Start(self.w, self.a, self.signs, self.heights, self.gaps), step.end, every, step.pulls, step.h
-        )
+        start = Start(self.w, self.a, self.signs, self.heights, self.gaps)
+        forks = self.twins.follow(start, step.end, every, step.pulls, step.h, self.times[-1] - self.t)
         rows = np.concatenate([every[every[:, 3] <= max(Kind)], forks])
         passed = rows[:, 3] == Kind.ORIGIN
         for sign in np.unique(np.sign(step.end.a[rows[passed, 0].astype(np.intp)])):  # pulls change little within a step

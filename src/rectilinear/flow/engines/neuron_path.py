@@ -68,6 +68,7 @@ RETURNS = 2
 DRIVEN = 1e-9  # drive out of w = 0, over the largest possible drive: less is rounding
 NO_SPEED = 1e-12  # drive along a normal, over the largest possible drive, that is zero up to rounding
 WANTED = 2.0  # times the usual distance of events, that a piece may reach
+MOST_CLOSE = 0.01  # height over |w| of a kink within the tolerance: near w = 0, where a neuron is over all kinks, it is none
 WIDEST = 0.7  # angle that a piece may turn
 LEFT = 1e-6  # |w| over the neuron's size that it must reach between two passages of the origin to have left it
 SHARE_AHEAD = 1e-6  # shares of a step by which one looks ahead where several holds end at once
@@ -207,7 +208,8 @@ def follow_neurons(
     due, near, point = np.zeros(lines), np.zeros(lines + 1, np.intp), np.zeros(inputs)
     held, basis = np.zeros(inputs + lines + 2, np.intp), np.zeros((inputs + 2, inputs))
     gram, shares = np.zeros((inputs + 2, inputs + 2)), np.zeros((inputs + 2, degree + 1))
-    watch = Watch(due, near, sizes, np.zeros(lines, np.intp), np.zeros(lines, np.bool_), np.zeros(4))
+    close_ones, heights, neared = np.zeros(lines, np.intp), np.zeros((3, lines)), np.zeros(lines, np.bool_)
+    watch = Watch(due, near, sizes, close_ones, heights, neared, np.zeros(2), np.zeros(4))
     room, pieces = events.shape[0] - 3 * lines - 16, NONE
     happened[0] = 0
     rounding = NO_SPEED * rules.largest_drive
@@ -222,7 +224,7 @@ def follow_neurons(
             for k in range(inputs):
                 drive[i, k], moments[i, k] = drives[h, i, k], 0.0
         square = inner(w, START, w, START) + a[0] * a[0]
-        close = rules.close * np.sqrt(square / (square - a[0] * a[0] + 1e-300))
+        close = min(rules.close * np.sqrt(square / (square - a[0] * a[0] + 1e-300)), MOST_CLOSE)
         watch.crossed[0] = NOBODY
         for line in range(lines):
             signs[line] = start.signs[h, line]
@@ -267,7 +269,15 @@ def follow_neurons(
             if fresh >= 0:
                 jump_from(step.jumps, fresh, tau, polynomials[0])
                 released = 1e-9 * abs(a[0] * polynomials[0, 0])
-            piece = Piece(order, until, length, turned, ON_KINK * size, rounding * abs(a[0]), rules.close * size)
+            piece = Piece(
+                order,
+                until,
+                length,
+                turned,
+                ON_KINK * size,
+                rounding * abs(a[0]),
+                min(rules.close * size, MOST_CLOSE * length),
+            )
             until, line, near_ones = first_meeting(neuron, step.normals, watch, listed, piece, fresh, released)
             kind = MEETS_KINK if line >= 0 else NO_EVENT
             if holding > 0:

@@ -14,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...arrays import Array
-from ..compiled import part
-from ..polynomials import START, inner, value
+from ..compiled import fast_part, in_line, part
+from ..polynomials import START, inner, slope_and_bend, value
 from .single_neuron import EVENT_FIELDS, NOBODY, SUSPECT, KnownStep, Log, Neuron, Piece, Watch, jump_from, note
 
 LINE, SPEED, SLOPE, UNTIL = (
@@ -26,85 +26,81 @@ LINE, SPEED, SLOPE, UNTIL = (
 )  # of the crossing in `crossed`: its slope at the last event is nan at the crossing itself
 
 
-@part
+@in_line
 def suspect_forks(
     step: KnownStep, neuron: Neuron, watch: Watch, log: Log, count: int, piece: Piece, tau: float, until: float, met: int, event: bool
 ) -> None:  # fmt: skip
-    """Note the kinks that may have been missed or met by less than the tolerance in a piece that ends after `until` by an event."""
-    z, order = neuron.polynomials[1], piece.order
-    _look_at_crossing(step, neuron, watch, log, piece, tau, until, event)
+    """Note the kinks that may have been missed or met by less than the tolerance in a piece that ends after `until`, by an `event` or
+    not; `count` of those that it nears are within the tolerance."""
+    crossed, heights = watch.crossed, watch.heights
+    if crossed[LINE] >= 0.0:
+        if crossed[UNTIL] < tau + until and np.isnan(crossed[SLOPE]):
+            crossed[LINE] = NOBODY
+        else:
+            _look_at_crossing(step, neuron, watch, log, piece.order, tau, until, event)
+    turn, power = 0.0, until * until  # how much higher orders may change slopes within the piece
+    for j in range(3, piece.order + 1 if count > 0 else 3):
+        turn += j * power * watch.sizes[0, j]
+        power *= until
     for n in range(count):
-        line = watch.close[n]
-        side, neared = neuron.signs[line], watch.neared[line]
-        watch.neared[line] = False
-        if side == 0:
-            continue
-        z[1] = side * inner(step.normals, line, neuron.w, 1)
-        if z[1] >= 0.0 and line != met:
+        line, height, slope, bend = watch.close[n], heights[0, n], heights[1, n], heights[2, n]
+        neared, watch.neared[line] = watch.neared[line], False
+        if slope >= 0.0:
             if neared:
-                _suspect(step, neuron, log, line, tau, -side)
-            continue
-        _heights(step.normals, neuron, line, side, order, z)
-        slope, bend = _slope_and_bend(z, order, until)
-        if line == met:
-            if slope * slope <= 2.0 * piece.close * bend:
-                _suspect(step, neuron, log, line, tau + until, side)
-            _remember(watch.crossed, line, -slope, tau + until, piece.close)
-        elif slope < 0.0:
-            watch.neared[line] = event and value(z, START, order, until) <= piece.close
-        elif _lowest(z, order, until) <= piece.close:
-            _suspect(step, neuron, log, line, tau + until, -side)
+                _suspect(step, neuron, log, line, tau, -neuron.signs[line])
+        elif slope + 2.0 * until * max(bend, 0.0) + turn >= 0.0:
+            _look_at(step, neuron, watch, log, line, piece, tau, until, met, event)
+        elif event and line != met:
+            watch.neared[line] = height + until * (slope + until * bend) <= piece.close
+    if met >= 0:
+        slope = watch.arrival[0]
+        if slope * slope <= 2.0 * piece.close * watch.arrival[1]:
+            _suspect(step, neuron, log, met, tau + until, neuron.signs[met])
+        stays = tau + until + piece.close / max(-slope, 1e-300)
+        if crossed[LINE] < 0.0 or stays > crossed[UNTIL]:
+            crossed[LINE], crossed[SPEED], crossed[SLOPE], crossed[UNTIL] = met, -slope, np.nan, stays
+
+
+@part
+def _look_at(
+    step: KnownStep, neuron: Neuron, watch: Watch, log: Log, line: int, piece: Piece, tau: float, until: float, met: int, event: bool
+) -> None:  # fmt: skip
+    """Whether a kink whose height may turn within a piece is missed, or neared as an event comes."""
+    z, side = neuron.polynomials[1], neuron.signs[line]
+    slope, _ = _heights_end(step.normals, neuron.w, line, side, piece.order, until, z)
+    if slope < 0.0:
+        watch.neared[line] = event and line != met and value(z, START, piece.order, until) <= piece.close
+    elif line != met and _lowest(z, piece.order, until) <= piece.close:
+        _suspect(step, neuron, log, line, tau + until, -side)
 
 
 @part
 def _look_at_crossing(
-    step: KnownStep, neuron: Neuron, watch: Watch, log: Log, piece: Piece, tau: float, until: float, event: bool
+    step: KnownStep, neuron: Neuron, watch: Watch, log: Log, order: int, tau: float, until: float, event: bool
 ) -> None:  # fmt: skip
     """Whether events since the crossing in `crossed` would have turned the neuron back, had it not yet been over the kink.
 
     There an event may do up to twice as much: what is crossed here may hold there.
     """
     crossed, z, line = watch.crossed, neuron.polynomials[1], int(watch.crossed[LINE])
-    if line < 0:
-        return
     side = neuron.signs[line]
-    if side == 0 or tau > crossed[UNTIL]:
+    slope, _ = _heights_end(step.normals, neuron.w, line, side, order, until, z)
+    change = 0.0 if np.isnan(crossed[SLOPE]) else z[1] - crossed[SLOPE]
+    crossed[SPEED] += change
+    crossed[SLOPE] = slope if event else np.nan
+    turned = crossed[SPEED] + change < 0.0
+    if side != 0 and turned:
+        _suspect(step, neuron, log, line, tau, -side)
+    if side == 0 or turned or tau + until > crossed[UNTIL]:
         crossed[LINE] = NOBODY
-        return
-    _heights(step.normals, neuron, line, side, piece.order, z)
-    if not np.isnan(crossed[SLOPE]):
-        change = z[1] - crossed[SLOPE]
-        crossed[SPEED] += change
-        if crossed[SPEED] + change < 0.0:
-            _suspect(step, neuron, log, line, tau, -side)
-            crossed[LINE] = NOBODY
-            return
-    crossed[SLOPE] = _slope_and_bend(z, piece.order, until)[0] if event else np.nan
 
 
-@part
-def _remember(crossed: Array, line: int, speed: float, tau: float, close: float) -> None:
-    """Keep a crossing if it stays within the tolerance for longer than the one that is kept."""
-    until = tau + close / max(speed, 1e-300)
-    if crossed[LINE] < 0.0 or until > crossed[UNTIL]:
-        crossed[LINE], crossed[SPEED], crossed[SLOPE], crossed[UNTIL] = line, speed, np.nan, until
-
-
-@part
-def _heights(normals: Array, neuron: Neuron, line: int, side: int, order: int, z: Array) -> None:
-    """Coefficients of side n.w."""
+@fast_part
+def _heights_end(normals: Array, w: Array, line: int, side: int, order: int, u: float, z: Array) -> tuple[float, float]:
+    """Write the coefficients of side n.w to z; its first and second derivative at u."""
     for j in range(order + 1):
-        z[j] = side * inner(normals, line, neuron.w, j)
-
-
-@part
-def _slope_and_bend(z: Array, order: int, u: float) -> tuple[float, float]:
-    """First and second derivative of a polynomial at u."""
-    slope, bend = 0.0, 0.0
-    for j in range(order, 0, -1):
-        bend = bend * u + slope
-        slope = slope * u + j * z[j]
-    return slope, bend
+        z[j] = side * inner(normals, line, w, j)
+    return slope_and_bend(z, order, u)
 
 
 @part
@@ -113,7 +109,7 @@ def _lowest(z: Array, order: int, until: float) -> float:
     low, high = 0.0, until
     for _ in range(40):
         u = 0.5 * (low + high)
-        if _slope_and_bend(z, order, u)[0] < 0.0:
+        if slope_and_bend(z, order, u)[0] < 0.0:
             low = u
         else:
             high = u

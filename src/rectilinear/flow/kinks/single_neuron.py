@@ -12,7 +12,7 @@ import numpy as np
 
 from ...arrays import Array, Indices, Mask, Signs
 from ..compiled import fast_kernel, fast_part, in_line, part
-from ..polynomials import START, add_row, first_fall, inner, shift
+from ..polynomials import START, add_row, first_fall, inner, shift, slope_and_bend
 
 
 def numbers(*values: int) -> Any:
@@ -85,13 +85,16 @@ class Piece(NamedTuple):
 
 class Watch(NamedTuple):
     """Which kinks are looked at: the angles (lines,) at which they are due, those that are near, and `measure` of w (3, order + 1);
-    those within the tolerance, which of all (lines,) were neared when the last event came, and the last crossing (forks.py)."""
+    those within the tolerance with the first coefficients (3, lines) of their heights, which of all (lines,) were neared when the last
+    event came, slope and bend of the height over the kink that is met, and the last crossing (forks.py)."""
 
     due: Array
     near: Indices
     sizes: Array
     close: Indices
+    heights: Array
     neared: Mask
+    arrival: Array
     crossed: Array
 
 
@@ -203,7 +206,7 @@ def first_meeting(
     """When and where w first reaches one of the `count` near kinks from its side within a piece; -1 if it reaches none.
 
     Kinks looked at get a new due angle. A kink that was released just now is left with a velocity of no more than `released`.
-    Those that come within the tolerance are listed in `watch.close`: how many is said last.
+    Those that it nears and may come to within the tolerance are listed in `watch.close`: how many is said last.
     """
     w, signs, due, near, sizes = neuron.w, neuron.signs, watch.due, watch.near, watch.sizes
     order, until, turned, slow = piece.order, piece.until, piece.turned, piece.slow
@@ -228,10 +231,13 @@ def first_meeting(
         for j in range(1, 3):
             z[j] = side * inner(normals, line, w, j)
         slope, bend = z[1], z[2]
-        if height - piece.close > max(0.0, -slope) * best + max(0.0, -bend) * best * best + rest:
+        falls = max(0.0, -slope) * best + max(0.0, -bend) * best * best + rest
+        if height <= piece.close + falls and (slope < 0.0 or watch.neared[line]):
+            watch.close[close] = line
+            watch.heights[0, close], watch.heights[1, close], watch.heights[2, close] = height, slope, bend
+            close += 1
+        if height > falls:
             continue
-        watch.close[close] = line
-        close += 1
         z[0] = height
         for j in range(3, order + 1):
             z[j] = side * inner(normals, line, w, j)
@@ -245,6 +251,7 @@ def first_meeting(
         u = first_fall(z, first, order, best, work)
         if u < best or (where < 0 and u <= best):
             best, where = u, line
+            watch.arrival[0], watch.arrival[1] = slope_and_bend(z, order, u)
     return best, where, close
 
 
