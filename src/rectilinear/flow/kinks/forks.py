@@ -18,12 +18,8 @@ from ..compiled import fast_part, in_line, part
 from ..polynomials import START, inner, slope_and_bend, value
 from .single_neuron import EVENT_FIELDS, NOBODY, SUSPECT, KnownStep, Log, Neuron, Piece, Watch, jump_from, note
 
-LINE, SPEED, SLOPE, UNTIL = (
-    0,
-    1,
-    2,
-    3,
-)  # of the crossing in `crossed`: its slope at the last event is nan at the crossing itself
+# Of the crossing in `crossed`: its slope at the last event is nan at the crossing itself.
+LINE, SPEED, SLOPE, UNTIL = 0, 1, 2, 3
 
 
 @in_line
@@ -47,7 +43,7 @@ def suspect_forks(
         neared, watch.neared[line] = watch.neared[line], False
         if slope >= 0.0:
             if neared:
-                _suspect(step, neuron, log, line, tau, -neuron.signs[line])
+                _suspect(step, neuron, log, line, tau, -neuron.signs[line], slope)
         elif slope + 2.0 * until * max(bend, 0.0) + turn >= 0.0:
             _look_at(step, neuron, watch, log, line, piece, tau, until, met, event)
         elif event and line != met:
@@ -55,7 +51,7 @@ def suspect_forks(
     if met >= 0:
         slope = watch.arrival[0]
         if slope * slope <= 2.0 * piece.close * watch.arrival[1]:
-            _suspect(step, neuron, log, met, tau + until, neuron.signs[met])
+            _suspect(step, neuron, log, met, tau + until, neuron.signs[met], slope)
         stays = tau + until + piece.close / max(-slope, 1e-300)
         if crossed[LINE] < 0.0 or stays > crossed[UNTIL]:
             crossed[LINE], crossed[SPEED], crossed[SLOPE], crossed[UNTIL] = met, -slope, np.nan, stays
@@ -71,7 +67,7 @@ def _look_at(
     if slope < 0.0:
         watch.neared[line] = event and line != met and value(z, START, piece.order, until) <= piece.close
     elif line != met and _lowest(z, piece.order, until) <= piece.close:
-        _suspect(step, neuron, log, line, tau + until, -side)
+        _suspect(step, neuron, log, line, tau + until, -side, 0.0)
 
 
 @part
@@ -90,7 +86,7 @@ def _look_at_crossing(
     crossed[SLOPE] = slope if event else np.nan
     turned = crossed[SPEED] + change < 0.0
     if side != 0 and turned:
-        _suspect(step, neuron, log, line, tau, -side)
+        _suspect(step, neuron, log, line, tau, -side, z[1])
     if side == 0 or turned or tau + until > crossed[UNTIL]:
         crossed[LINE] = NOBODY
 
@@ -117,13 +113,14 @@ def _lowest(z: Array, order: int, until: float) -> float:
 
 
 @part
-def _suspect(step: KnownStep, neuron: Neuron, log: Log, line: int, tau: float, towards: int) -> None:
-    """Note that a neuron may have gone another way at a line, had it been further `towards` that side of it."""
+def _suspect(step: KnownStep, neuron: Neuron, log: Log, line: int, tau: float, towards: int, slope: float) -> None:
+    """Note that a neuron whose height over a line has that slope may have gone another way, had it been further `towards` that side."""
     jump, a = neuron.polynomials[0], neuron.a[0]
     jump_from(step.jumps, line, tau, jump)
     for i in range(step.jumps.shape[1]):
         log.rows[log.happened[0], EVENT_FIELDS + i] = 0.0
     push = jump[0] if a >= 0.0 else -jump[0]
-    here, side = inner(step.normals, line, neuron.w, 1) / max(abs(a), 1e-300), neuron.signs[line]
+    side = neuron.signs[line]
+    here = side * slope / max(abs(a), 1e-300)
     below, above = (here - push, here) if side > 0 else (here, here + push)
     note(log, tau, line, SUSPECT, below, above, float(towards), 0.0)
