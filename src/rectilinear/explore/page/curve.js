@@ -6,8 +6,8 @@ const WIDE = 680;
 const TALL = 340;
 const EDGE = { left: 58, right: 14, top: 16, bottom: 70 };
 const GRID = ["grid", "labels"]; // layers
-const LANES = { cross: 0, origin: 0, death: 0, hold: 1, release: 1 };
-const KIND_NAMES = { cross: "crosses a kink", hold: "is held on a kink", release: "is released", death: "dies", origin: "passes through zero" };
+const LANES = { cross: 0, origin: 0, death: 0, fork: 0, hold: 1, release: 1 };
+const KIND_NAMES = { cross: "crosses a kink", hold: "is held on a kink", release: "is released", death: "dies", origin: "passes through zero", fork: "passes a fork" };
 
 export function createCurve({ moveTo }) {
   const layers = Object.fromEntries(["grid", "plateau", "level", "ghost", "theory", "events", "run", "cursor", "labels"].map((name) => [name, s("g", { class: name })]));
