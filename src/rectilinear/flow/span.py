@@ -65,11 +65,11 @@ class Span:
         decay = self.given.l2 * self.given.network.trainable_layers[0]
         return w @ self.basis + np.multiply.outer(np.exp(-decay * np.asarray(t)), self.rest), a
 
-    def rest_energy(self, times: Array) -> Array:
+    def rest_energy(self, times: Array) -> Array | float:
         """The integral of |grad L|^2 over the decay of the rest, up to each time."""
+        if self.given.l2 == 0.0:
+            return 0.0
         decay = self.given.l2 * self.given.network.trainable_layers[0]
-        if decay == 0.0:
-            return np.zeros(len(times))
         return np.asarray(-0.5 * decay * (self.rest**2).sum() * np.expm1(-2.0 * decay * times))
 
     def full_states(self, states: Array, times: Array) -> Array:

@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
@@ -95,6 +95,7 @@ def blas_threads(work: float) -> Iterator[None]:
     No more than the library was told to use, by its own setting or its user, and than `workers`.
     """
     libraries = _libraries()
-    most = max((library.num_threads for library in libraries.lib_controllers), default=1)
-    with libraries.limit(limits=min(most, workers()) if work >= BLAS_WORK else 1, user_api="blas"):
+    counts = [library.num_threads for library in libraries.lib_controllers]
+    wanted = min(max(counts, default=1), workers()) if work >= BLAS_WORK else 1
+    with nullcontext() if set(counts) <= {wanted} else libraries.limit(limits=wanted, user_api="blas"):
         yield

@@ -40,6 +40,7 @@ from .plain_step_kernels import (
 )
 
 PLAIN_CONTROL = StepControl(order=5, grow=10.0)
+COMPILED_CONTROL = astuple(PLAIN_CONTROL)
 RTOL_SHARE_OF_STEP = 0.3  # of the tolerance, for one step: errors of steps add up, those at kinks are estimated too small
 SINGLE_WORK = 0.4  # time of a multiply-add in single precision, of one in double
 FIRST_STEP = 0.1  # of the time in which neurons change by their own size
@@ -112,7 +113,7 @@ class PlainSteps:
 
     def __init__(self, slopes: TwoLayerSlopes, rtol: float, times: Array, t: float = 0.0, energy: float = 0.0) -> None:
         self.field, self.rtol, self.times = slopes, rtol, times
-        self.control = Control(RTOL_SHARE_OF_STEP * rtol, rtol, astuple(PLAIN_CONTROL))
+        self.control = Control(RTOL_SHARE_OF_STEP * rtol, rtol, COMPILED_CONTROL)
         self.t, self.energy, self.estimated_error = t, energy, 0.0
         self.y = slopes.start
         self.stages = StageSlopes(np.empty((tsitouras.PLAIN_STAGES, self.y.size)), np.empty(tsitouras.PLAIN_STAGES))
@@ -190,7 +191,7 @@ class PlainSteps:
     def states(self, times: Array) -> tuple[Array, Array]:
         if not self.stepping:
             return self.field.flat(self.y[None]), np.full(len(times), self.energy)
-        first = int(np.searchsorted(self.ahead.times, times[0]))
+        first = int(self.ahead.times.searchsorted(times[0]))
         return self.ahead.saved[first : first + len(times)], self.ahead.energies[first : first + len(times)]
 
     def commit(self) -> tuple[float, float]:
