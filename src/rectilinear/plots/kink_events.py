@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 MARKS = {
     Kind.CROSS: ("|", 0), Kind.HOLD: ("o", 1), Kind.RELEASE: ("x", 2), Kind.DEATH: ("v", 6), Kind.ORIGIN: ("D", 3), Kind.FORK: ("1", 5),
 }  # fmt: skip
-WORDS = {Kind.DEATH: "silent for good", Kind.ORIGIN: "reaches w = 0", Kind.FORK: "passes a fork"}  # where the name is not the word
+WORDS = {
+    Kind.DEATH: "silent for good",
+    Kind.ORIGIN: "reaches w = 0",
+    Kind.FORK: "passes a fork",
+}  # where the name is not the word
 AT_LEAST = 1e-3  # where a logarithmic time axis begins, at the latest
 
 
