@@ -172,7 +172,7 @@ export function createCurve({ moveTo }) {
   function eventSentence(run) {
     const counts = new Map();
     for (const [, , , kind] of run.events) counts.set(kind, (counts.get(kind) ?? 0) + 1);
-    return `Ticks under the curve, a neuron ${[...counts].map(([kind, count]) => `${KIND_NAMES[kind]}: ${count}`).join("; ")}. Each is located and certified.`;
+    return `Ticks under the curve, a neuron ${[...counts].map(([kind, count]) => `${KIND_NAMES[kind]}: ${count}`).join("; ")}. Each is located.`;
   }
 
   const scrub = (event) => {

@@ -171,10 +171,8 @@ class FollowedNeurons:
         if step.sweeps > STIFF_SWEEPS:
             growth = min(growth, 1.0)
             self.stiff.add()
-        self.step, self.next = (
-            step,
-            Next(h * max(SWEEP_SHRINK, growth), heights, f, pulls, error + step.last_change + UNCHANGED * self.rtol),
-        )
+        error += step.last_change + UNCHANGED * self.rtol
+        self.step, self.next = step, Next(h * max(SWEEP_SHRINK, growth), heights, f, pulls, error)
         return True
 
     def states(self, times: Array) -> tuple[Array, Array]:
@@ -203,8 +201,7 @@ class FollowedNeurons:
         self.h = min(h, STRONGEST_TURN / max(strongest, 1e-300))
         self.counts["steps"] += 1
         if self.alternative is not None:
-            gradient_work = 2.0 * self.lines.samples * self.w.size
-            self.gives_up = self.alternative.is_due(self.counts, self.log.happened, gradient_work)
+            self.gives_up = self.alternative.is_due(self.counts, self.log.happened, 2.0 * self.lines.samples * self.w.size)
         self.step = None
         return self.speed, float(np.mean(self.problem.loss.value(self.problem.y, self.f)))
 
