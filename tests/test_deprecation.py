@@ -45,7 +45,7 @@ def test_the_old_name_of_holds():
     with pytest.warns(DeprecationWarning, match=r"^Kind\['PIN'\] is called Kind\['HOLD'\] now; ") as again:
         assert rl.Kind["PIN"] is rl.Kind.HOLD
     assert {caught[0].filename, again[0].filename} == {__file__}
-    assert [kind.name for kind in rl.Kind] == ["CROSS", "HOLD", "RELEASE", "DEATH", "ORIGIN"]
+    assert [kind.name for kind in rl.Kind] == ["CROSS", "HOLD", "RELEASE", "DEATH", "ORIGIN", "FORK"]
     with pytest.raises(AttributeError, match="has no attribute 'PINS'"):
         _ = rl.Kind.PINS
 

@@ -80,13 +80,16 @@ def ask(link: ClientConnection, number: int, state: State = QUICK, final: bool =
     link.send(json.dumps({"kind": "run", "id": number, "state": state.to_json(), "final": final}))
 
 
-def busy_process(server: Server) -> int:
-    """The process that is at a run, as soon as one is."""
+def busy_process(server: Server, number: int) -> int:
+    """The process that is at the run of this number, as soon as one is; others may still end what a page that has gone had asked for."""
     began = time.monotonic()
-    while not any(process.client for process in server.workers[0].processes):
+    while True:
+        busy = [process for process in server.workers[0].processes if process.client and process.number == number]
+        if busy:
+            break
         assert time.monotonic() - began < WAIT
         time.sleep(0.01)
-    found = next(process for process in server.workers[0].processes if process.client)._process.pid
+    found = busy[0]._process.pid
     assert found is not None
     return found
 
@@ -342,7 +345,7 @@ def test_a_process_that_dies_is_replaced_and_the_page_told(server: Server) -> No
         ask(link, 1)
         received(link, "run", 1)
         ask(link, 2, SLOW)
-        os.kill(busy_process(server), signal.SIGKILL)
+        os.kill(busy_process(server, 2), signal.SIGKILL)
         assert "was stopped" in received(link, "error", 2)["text"]
         ask(link, 3)
         assert received(link, "run", 3)["complete"]
@@ -353,7 +356,7 @@ def test_a_process_that_does_not_stop_is_killed(server: Server, monkeypatch: pyt
         ask(link, 1)
         received(link, "run", 1)
         ask(link, 2, SLOW)
-        os.kill(busy_process(server), signal.SIGSTOP)  # deaf from here on
+        os.kill(busy_process(server, 2), signal.SIGSTOP)  # deaf from here on
         monkeypatch.setattr(worker, "PATIENCE", 0.0)
         ask(link, 3)
         assert received(link, "run", 3)["complete"]

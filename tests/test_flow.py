@@ -79,7 +79,7 @@ def test_many_samples_without_mirror_images_have_a_looser_default():
         assert run.provenance["rtol"] == rtol
 
 
-@pytest.mark.parametrize(("margin", "x"), [(-300.0, 1.0), (-800.0, 1.0), (-1e5, 1.0), (-205.0, 1e3)])
+@pytest.mark.parametrize(("margin", "x"), [(-300.0, 1.0), (-800.0, 1.0), (-1e5, 1.0), (-220.0, 1e3)])
 def test_a_start_beyond_the_range_of_the_exponential_loss_is_refused(margin, x):
     problem = rl.Problem(rl.Dataset([[x]], [1.0]), rl.Network(1, (1,)), ([[1.0 / x]], [[margin]]), "exponential")
     with pytest.raises(
@@ -307,7 +307,7 @@ def test_auto_takes_the_method_that_costs_least(monkeypatch):
     assert rl.simulate(six_points(), [0.1]).provenance["method"] == "kink-exact"
     assert rl.simulate(deep(), [0.1]).provenance["method"] == "kink-exact"
     monkeypatch.setattr(choose, "MOST_KINK_EXACT_WORK", 1.0)
-    assert rl.simulate(six_points(), [0.1]).provenance["method"] == "followed neurons"
+    assert rl.simulate(six_points(), [0.1], rtol=1e-3).provenance["method"].startswith("followed neurons")
     assert rl.simulate(six_points(), [0.1], method="kinks").provenance["method"] == "kink-exact"
     monkeypatch.setattr(choose, "FEW_SAMPLES", 3)
     net = rl.Network(inputs=2, widths=(3,))

@@ -8,7 +8,7 @@ from numpy.polynomial import polynomial
 
 import rectilinear as rl
 from compiled_parts import from_python
-from rectilinear.flow import polynomials
+from rectilinear.flow import choose, polynomials
 from rectilinear.flow.choose import FEW_ENOUGH_TO_STOP, first_engine
 from rectilinear.flow.deadline import Deadline, OutOfTime
 from rectilinear.flow.engines import alternative, event_log, neuron_path
@@ -159,6 +159,8 @@ def test_where_sweeps_never_agree_the_network_stops_at_each_kink(never_agrees):
 
 def test_where_steps_are_many_and_little_happens_in_them_the_network_stops_at_each_kink(monkeypatch):
     monkeypatch.setattr(alternative, "MANY_STEPS", 5)
+    monkeypatch.setattr(alternative, "PIECE_WORK", 0.0)
+    monkeypatch.setattr(choose, "MOST_KINK_EXACT_WORK", 1.0)
     rare = rl.simulate(ordinary(seed=1, samples=6, width=2), [0.0, 20.0, 40.0], method="follow", rtol=1e-8)
     exact = rl.simulate(rare.problem, rare.times, method="kinks")
     assert rare.provenance["method"].startswith("followed neurons, kink-exact")
@@ -172,10 +174,18 @@ def test_where_steps_are_many_and_little_happens_in_them_the_network_stops_at_ea
 def test_what_costs_more_than_stopping_at_each_kink_goes_on_so(monkeypatch):
     problem, times = ordinary(seed=1), [0.0, 1.0, 4.0, 10.0]
     exact = rl.simulate(problem, times, method="kinks")
+    monkeypatch.setattr(choose, "MOST_KINK_EXACT_WORK", 1.0)
     monkeypatch.setattr(alternative, "PIECE_WORK", 1e6)
     run = rl.simulate(problem, times, method="follow", rtol=1e-8)
     assert run.provenance["method"].startswith("followed neurons, kink-exact")
     assert apart(run, exact) < WITHIN * 1e-8
+
+
+def test_following_asked_for_by_name_goes_on_whatever_it_costs(monkeypatch):
+    monkeypatch.setattr(alternative, "PIECE_WORK", 1e9)
+    monkeypatch.setattr(alternative, "MANY_STEPS", 1)
+    run = rl.simulate(ordinary(seed=1, samples=6, width=2), [0.0, 20.0], method="follow", rtol=1e-8)
+    assert run.provenance["method"] == "followed neurons"
 
 
 def test_where_kinks_are_too_many_for_that_the_run_says_what_to_do(never_agrees):

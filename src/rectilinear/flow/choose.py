@@ -223,8 +223,8 @@ def first_engine(
 
     def main_engine(start: Start) -> Engine:
         if chosen == "follow":
-            few = problem.data.samples <= FEW_ENOUGH_TO_STOP
-            alternative = Alternative(stopping, kink_exact_work(problem)) if few else None
+            work = kink_exact_work(problem) if too_many_kinks(problem, rtol) else np.inf
+            alternative = Alternative(stopping, work) if problem.data.samples <= FEW_ENOUGH_TO_STOP else None
             return FollowedNeurons(problem, rtol, decisions, start, times, all_events, alternative)
         if chosen == "kinks":
             return stopping(start)

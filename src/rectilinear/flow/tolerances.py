@@ -58,4 +58,4 @@ AT_REST = 1e-12  # relative change of every neuron over as long as the run has t
 
 # The range of numbers.
 LARGEST_PRODUCT = 1e60  # of inputs and labels, and one over the smallest: its fifth power still is a number
-STRONGEST_PULL = 1e90  # also times an input: its cube, times squares of weights and inputs, is still a number
+STRONGEST_PULL = 1e100  # times the square of an input: its cube is still a number

@@ -7,6 +7,7 @@ the run then takes no more than twice as long as with the better of the two.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import NamedTuple
 
 from ..state import Start
@@ -17,7 +18,10 @@ PIECE_WORK = 1e4  # multiply-adds that following a neuron to its next event cost
 
 
 class Alternative(NamedTuple):
-    """`engine` makes the one that goes on from a state; `work` is what it takes for a whole run, in multiply-adds."""
+    """`engine` makes the one that goes on from a state; `work` is what it takes for a whole run, in multiply-adds.
+
+    That is infinite where following was asked for although the other way is cheaper: then it is due only where following cannot go on.
+    """
 
     engine: Callable[[Start], Engine]
     work: float
@@ -32,4 +36,5 @@ class Alternative(NamedTuple):
         True
         """
         spent = counts["gradients"] * gradient_work + counts["pieces"] * PIECE_WORK
-        return spent > self.work or (counts["steps"] >= MANY_STEPS and events < counts["steps"])
+        in_vain = counts["steps"] >= MANY_STEPS and events < counts["steps"]
+        return spent > self.work or (in_vain and isfinite(self.work))

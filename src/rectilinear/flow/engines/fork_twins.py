@@ -19,7 +19,7 @@ from .followed_paths import CLOSE_SHARE, FollowedPaths
 from .neuron_path import End, Start
 
 TOLD = 10.0  # tolerances of the largest weight that a twin must come to be off by for its fork to be told
-BACK = 1.0  # tolerances of its neuron's size within which a twin is with it again
+TOGETHER_AGAIN = 1.0  # tolerances of its neuron's size within which a twin is with it again
 MOST_TWINS = 3  # of a neuron from one step: near w = 0 it is near many lines, and any twin will do
 FIRST_GAP = 0.1  # between events, a guess that is bettered
 
@@ -56,7 +56,7 @@ class ForkTwins:
         apart = np.sqrt(((found.w - w) ** 2).sum(axis=1) + (found.a - a) ** 2)
         told = ~(apart <= matters) | (not arrived)
         each = np.arange(len(owners))
-        back = (apart <= BACK * self.rtol * np.sqrt((w**2).sum(axis=1) + a**2)) & (
+        back = (apart <= TOGETHER_AGAIN * self.rtol * np.sqrt((w**2).sum(axis=1) + a**2)) & (
             found.signs[each, lines] == end.signs[owners, lines]
         )
         rows, go_on = self.events[told], ~told & ~back & (apart + pushes[lines] * np.abs(a) > matters)

@@ -268,7 +268,7 @@ def first_start(problem: Problem, decisions: Decisions) -> Start:
             f"inputs times labels must lie between {1 / LARGEST_PRODUCT:g} and {LARGEST_PRODUCT:g}, whose powers still are "
             f"numbers, found {size:.3g}; rescale x or y."
         )
-    if not np.abs(pull).max() * max(1.0, float(np.abs(problem.x).max())) < STRONGEST_PULL:
+    if not np.abs(pull).max() * max(1.0, float(np.abs(problem.x).max())) ** 2 < STRONGEST_PULL:
         margin = float(np.min(problem.y * problem.output(problem.weights)))
         raise FlowError(
             f"the gradient must be finite at the start, found a margin of {margin:.3g} where the {problem.loss} loss exceeds "

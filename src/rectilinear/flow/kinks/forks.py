@@ -19,7 +19,7 @@ from ..polynomials import START, inner, slope_and_bend, value
 from .single_neuron import EVENT_FIELDS, NOBODY, SUSPECT, KnownStep, Log, Neuron, Piece, Watch, jump_from, note
 
 # Of the crossing in `crossed`: its slope at the last event is nan at the crossing itself.
-LINE, SPEED, SLOPE, UNTIL = 0, 1, 2, 3
+LINE, SPEED, SLOPE, PIECE_END = 0, 1, 2, 3
 
 
 @in_line
@@ -30,7 +30,7 @@ def suspect_forks(
     not; `count` of those that it nears are within the tolerance."""
     crossed, heights = watch.crossed, watch.heights
     if crossed[LINE] >= 0.0:
-        if crossed[UNTIL] < tau + until and np.isnan(crossed[SLOPE]):
+        if crossed[PIECE_END] < tau + until and np.isnan(crossed[SLOPE]):
             crossed[LINE] = NOBODY
         else:
             _look_at_crossing(step, neuron, watch, log, piece.order, tau, until, event)
@@ -53,8 +53,8 @@ def suspect_forks(
         if slope * slope <= 2.0 * piece.close * watch.arrival[1]:
             _suspect(step, neuron, log, met, tau + until, neuron.signs[met], slope)
         stays = tau + until + piece.close / max(-slope, 1e-300)
-        if crossed[LINE] < 0.0 or stays > crossed[UNTIL]:
-            crossed[LINE], crossed[SPEED], crossed[SLOPE], crossed[UNTIL] = met, -slope, np.nan, stays
+        if crossed[LINE] < 0.0 or stays > crossed[PIECE_END]:
+            crossed[LINE], crossed[SPEED], crossed[SLOPE], crossed[PIECE_END] = met, -slope, np.nan, stays
 
 
 @part
@@ -87,7 +87,7 @@ def _look_at_crossing(
     turned = crossed[SPEED] + change < 0.0
     if side != 0 and turned:
         _suspect(step, neuron, log, line, tau, -side, z[1])
-    if side == 0 or turned or tau + until > crossed[UNTIL]:
+    if side == 0 or turned or tau + until > crossed[PIECE_END]:
         crossed[LINE] = NOBODY
 
 
