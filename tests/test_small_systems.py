@@ -25,7 +25,7 @@ def test_what_dependent_vectors_add_up_to_is_lapacks(vectors, dimensions):
     normals = rng.standard_normal((vectors, dimensions))
     right = normals @ rng.standard_normal(dimensions)
     shares = right.copy()
-    from_python(solve_dependent)(normals @ normals.T, shares)
+    from_python(solve_dependent)(normals @ normals.T, shares, 1e-12)
     expected = np.linalg.lstsq(normals @ normals.T, right)[0] @ normals
     np.testing.assert_allclose(shares @ normals, expected, rtol=1e-9, atol=1e-12)
     assert np.count_nonzero(shares) <= min(vectors, dimensions)

@@ -96,3 +96,19 @@ def test_box_problem_meets_its_conditions_where_lines_depend(seed: int) -> None:
     assert np.max(s[mu <= 0.0], initial=0.0) < 1e-12
     assert np.min(s[mu >= bounds], initial=0.0) > -1e-12
     assert np.abs(s[(mu > 0.0) & (mu < bounds)]).max(initial=0.0) < 1e-12
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_box_problem_tells_lines_apart_that_nearly_coincide(seed: int) -> None:
+    """Their Gram matrix is singular to rounding; which of two lines 1e-8 apart a neuron slides along is not rounding's to say."""
+    rng = np.random.default_rng(seed)
+    normals = rng.standard_normal((4, 3))
+    normals[1] = normals[0] + 1e-8 * rng.standard_normal(3)
+    normals /= np.linalg.norm(normals, axis=1)[:, None]
+    gram, q = normals @ normals.T, normals @ rng.standard_normal(3)
+    bounds = rng.uniform(0.01, 2.0, len(q))
+    mu = box_problem(gram, q, bounds)
+    s = q - gram @ mu
+    assert np.max(s[mu <= 0.0], initial=0.0) < 1e-13
+    assert np.min(s[mu >= bounds], initial=0.0) > -1e-13
+    assert np.abs(s[(mu > 0.0) & (mu < bounds)]).max(initial=0.0) < 1e-13

@@ -73,6 +73,31 @@ def test_kinks_that_come_to_repel_together_are_left_whatever_their_order(seed):
     assert np.array_equal(outcomes[0], outcomes[2])
 
 
+def test_kinks_that_are_met_at_one_point_are_passed_in_the_order_of_most_descents():
+    """Over the last one lead most descents; those that meet the others first are turned back from it, and both may be."""
+    gram = np.array([
+        [1.0, 0.75, 0.0, 0.26726124191242434, 0.408248290463863],
+        [0.75, 1.0, -0.35355339059327373, -0.4008918628686365, -0.20412414523193154],
+        [0.0, -0.35355339059327373, 1.0, 0.7559289460184544, 0.0],
+        [0.26726124191242434, -0.4008918628686365, 0.7559289460184544, 1.0, 0.6546536707079772],
+        [0.408248290463863, -0.20412414523193154, 0.0, 0.6546536707079772, 1.0],
+    ])  # fmt: skip
+    below = np.array([-0.0014300385035588, 0.00741357208907812, -0.01849727655554035, -0.0164455307853328, -0.00376214802527236])
+    pushes = np.array([-0.01183934478338496, -0.0143065631125785, 0.00330403335414272, 0.01160561846192279, 0.00357841104845399])
+    came_from = np.array([0, 0, 1, 1, -1], np.int8)
+    outcome, _, _, might_turn_back, _ = contact.settle_as_descent(gram, below, pushes, came_from, 1e-14)
+    assert might_turn_back == 4
+    rng = np.random.default_rng(0)
+    coming = from_python(contact.arriving)(gram, below, pushes, came_from)
+    z = np.abs(coming).max() * rng.uniform(-1.0, 1.0, (1000, 5)) @ gram - (300 + rng.random((1000, 1))) * coming
+    for _ in range(900):
+        z += below + ((z > 0.0) * pushes) @ gram
+    ways, votes = np.unique(np.sign(z[:, [0, 2, 3, 4]]).astype(int), axis=0, return_counts=True)
+    assert len(ways) == 2
+    assert votes.min() > 20
+    assert ways[np.argmax(votes)].tolist() == outcome[[0, 2, 3, 4]].tolist() == [-1, -1, -1, 1]
+
+
 @pytest.mark.parametrize(("below", "push"), [(2e-14, -8e-14), (0.3, -0.300_000_000_000_01), (0.3, 0.2)])
 def test_velocities_at_a_kink_that_are_rounding_are_listed_as_zero(below, push):
     """A neuron crosses where it is not pushed back by more than rounding: its certificate does not say otherwise."""

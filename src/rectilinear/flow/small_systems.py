@@ -40,10 +40,11 @@ def solve_in_place(matrix: Array, right: Array) -> None:
 
 
 @part
-def solve_dependent(matrix: Array, right: Array) -> None:
+def solve_dependent(matrix: Array, right: Array, rounding: float) -> None:
     """right (n,) becomes x with matrix x = right, by elimination with the largest pivots; the matrix, a Gram matrix (n, n), is used up.
 
-    Where its vectors depend on each other, those that lie in the span of others get no share: their x is zero.
+    Where its vectors depend on each other, those that lie in the span of others get no share: their x is zero. If they only nearly do,
+    more than `rounding` of `right` is left over, and the x that makes it is large: then it points in the right direction.
     """
     size, rank = right.shape[0], 0
     order = np.empty(size, np.intp)
@@ -67,6 +68,16 @@ def solve_dependent(matrix: Array, right: Array) -> None:
             for k in range(c + 1, size):
                 matrix[order[r], order[k]] -= factor * matrix[i, order[k]]
             right[order[r]] -= factor * right[i]
+    if rank < size:
+        most = rank
+        for r in range(rank + 1, size):
+            if abs(right[order[r]]) > abs(right[order[most]]):
+                most = r
+        order[rank], order[most] = order[most], order[rank]
+        i = order[rank]
+        if abs(right[i]) > rounding:
+            matrix[i, i] = smallest
+            rank += 1
     for c in range(size - 1, -1, -1):
         i = order[c]
         for k in range(c + 1, rank):

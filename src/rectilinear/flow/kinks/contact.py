@@ -79,14 +79,17 @@ def resolve(kinks: Kinks, signs: Signs, touching: Indices, sign_a: float, pull: 
 def settle_as_descent(
     gram: Array, below: Array, pushes: Array, came_from: Signs, slowest: float
 ) -> tuple[Signs, Array, Array, int, float]:
-    """`settle_together`, except where that keeps a neuron on a line that repels and descent would not.
+    """`settle_together`, except where that keeps a neuron on a line that repels and descent would not, or takes it over one from which
+    what happens at the others would take it back: then the order counts in which these are met, and most descents decide.
 
-    Then also that line, and what crossing it would add to the velocity along it; -1 where there is no such choice. Several lines that
+    Also that line, and what crossing it would add to the velocity along it; -1 where there is no such choice. Several lines that
     held it and now repel, as its outgoing weight has changed sign, are left as by descent: one after the other, their order would count.
     """
     begin = sides_after_turn(gram, below, pushes, came_from)
     outcome, q, mu = settle_together(gram, below, pushes, begin, slowest)
     pinned, push = pinned_line(gram, outcome, pushes, slowest), 0.0
+    if pinned < 0:
+        pinned = _might_turn_back(gram, q, pushes, came_from, outcome, slowest)
     if pinned >= 0:
         push = -outcome[pinned] * pushes[pinned]
         sides, ways, leaves = sides_of_descent(gram, below, pushes, came_from, arriving(gram, below, pushes, came_from))
@@ -95,6 +98,22 @@ def settle_as_descent(
         elif ways == 1:
             pinned = -1
     return outcome, q, mu, pinned, push
+
+
+@part
+def _might_turn_back(gram: Array, q: Array, pushes: Array, came_from: Signs, outcome: Signs, slowest: float) -> int:
+    """A line that repels and is crossed, although the neuron would move away from it on the side that it came from; -1 if there is none."""
+    size = pushes.shape[0]
+    bounds, back, speeds = np.empty(size), np.empty(size), np.empty(size)
+    for k in range(size):
+        bounds[k] = max(-pushes[k], 0.0)
+    for k in range(size):
+        if pushes[k] > slowest and came_from[k] == -outcome[k] and came_from[k] != 0:
+            _add(gram, k, came_from[k] * pushes[k], q, back)
+            _answer(gram, back, bounds, speeds)
+            if came_from[k] * speeds[k] > slowest:
+                return k
+    return -1
 
 
 settle_as_descent_apart = apart(settle_as_descent, "s1,f1,f1,i,f")
@@ -178,7 +197,7 @@ def arriving(gram: Array, below: Array, pushes: Array, came_from: Signs) -> Arra
             answer[k] = speeds[k]
             for j in range(size):
                 inner[k, j] = gram[k, j] if came_from[j] == 0 else 0.0
-    solve_dependent(inner, answer)
+    solve_dependent(inner, answer, np.inf)
     for k in range(size):
         for j in range(size):
             speeds[k] -= answer[j] * gram[k, j]
@@ -263,7 +282,7 @@ def box_problem(gram: Array, q: Array, bounds: Array) -> Array:
     freed = False
     for _ in range(SETS * (size + 1)):
         if freed:
-            share, held = _towards_minimum(gram, q, bounds, mu, free)
+            share, held = _towards_minimum(gram, q, bounds, mu, free, slack)
             if share < 1.0:
                 free[held] = False
                 continue
@@ -282,7 +301,9 @@ def box_problem(gram: Array, q: Array, bounds: Array) -> Array:
 
 
 @part
-def _towards_minimum(gram: Array, q: Array, bounds: Array, mu: Array, free: Mask) -> tuple[float, int]:
+def _towards_minimum(
+    gram: Array, q: Array, bounds: Array, mu: Array, free: Mask, rounding: float
+) -> tuple[float, int]:
     """Move the free coordinates to where they minimise the rest, or up to a bound: the share of the way, and who met the bound."""
     size = q.shape[0]
     way, inner = np.zeros(size), np.zeros((size, size))
@@ -292,7 +313,7 @@ def _towards_minimum(gram: Array, q: Array, bounds: Array, mu: Array, free: Mask
             for j in range(size):
                 way[k] -= gram[k, j] * mu[j]
                 inner[k, j] = gram[k, j] if free[j] else 0.0
-    solve_dependent(inner, way)
+    solve_dependent(inner, way, rounding)
     share, held = 1.0, -1
     for k in range(size):
         room = bounds[k] - mu[k] if way[k] > 0.0 else mu[k]
