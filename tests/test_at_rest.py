@@ -66,3 +66,13 @@ def test_fast_directions_do_not_stall_a_run() -> None:
     run = simulate(problem, times=[7000.0], method="kinks", max_steps=FEW_STEPS)
     assert run.status is Status.FINISHED, run
     assert run.statistics["rejected"] < 0.5 * run.statistics["steps"]
+
+
+def test_balanced_neurons_that_only_shrink_reach_the_last_time_in_a_few_looks() -> None:
+    """Their growing part is exactly zero, and the exponential that multiplies it is beyond the range of numbers."""
+    net = Network(inputs=1, widths=(2,))
+    weights = np.array([[1e-5], [-1e-5]]), np.array([[1e-5, 1e-5]])
+    run = simulate(Problem(Dataset([[1.0], [-0.5]], [-1e5, -2e5]), net, weights), times=[1e4])
+    assert run.status is Status.FINISHED
+    assert not run.final[0].any()
+    assert run.statistics["early steps"] < 100

@@ -96,7 +96,7 @@ class EarlyPhase:
             outputs = self._outputs(self._next.theta)
             if outputs <= self.limit:
                 keep()
-                if outputs < np.exp(LOG_OUTPUT_GROWTH) * self.outputs:
+                if outputs <= np.exp(LOG_OUTPUT_GROWTH) * self.outputs:  # both are zero once all neurons are dead
                     self.step_size *= 2
                     self.halvings -= 1
                 self.outputs = outputs

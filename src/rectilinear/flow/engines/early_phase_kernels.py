@@ -81,7 +81,9 @@ def move(theta: Array, g: Array, time: float) -> None:
         theta[d] += half - other
         return
     # what is left of a neuron that shrinks by many decades is not a small difference
-    half, other = 0.5 * (along + theta[d]) * np.exp(size * time), 0.5 * (along - theta[d]) * np.exp(-size * time)
+    grows = along + theta[d]
+    half = 0.5 * grows * np.exp(size * time) if grows != 0.0 else 0.0  # the exponential may be beyond the range of numbers
+    other = 0.5 * (along - theta[d]) * np.exp(-size * time)
     for j in range(d):
         theta[j] = (theta[j] - g[j] / size * along) + g[j] / size * (half + other)
     theta[d] = half - other
