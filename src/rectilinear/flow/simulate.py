@@ -52,8 +52,8 @@ def simulate(
     else plain steps. In two layers
     kinks, smooth and, from an `rtol` of 3e-3 down, plain are preceded by the exact early phase,
     unless `early_phase` is False, while outputs are below a tenth of `rtol` of the labels. `rtol` is 1e-9 by default, 1e-6 where
-    neurons are followed by themselves (1e-8 below 2,000 samples times neurons), and 1e-4 for three layers and more with over 1000 kinks
-    (samples times hidden neurons).
+    neurons are followed by themselves (1e-8 below 2,000 samples times neurons, or 100 of both), and 1e-4 for three layers and more
+    with over 1000 kinks (samples times hidden neurons).
 
     Classification (logistic or exponential loss, two layers) goes far beyond the range of floating-point numbers: instead of
     `times`, ask for t = 10^`log10_times` (up to 10^(2.6 10^8); -inf is the start), or go on `until="direction converges"`
