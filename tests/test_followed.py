@@ -433,7 +433,12 @@ def test_few_kinks_are_followed_more_exactly_by_default() -> None:
 
 @pytest.mark.parametrize(
     ("samples", "width", "rtol"),
-    [(90, 90, choose.FOLLOWED_RTOL_FEW), (200, 9, choose.FOLLOWED_RTOL_FEW), (100, 20, choose.FOLLOWED_RTOL), (90, 100, choose.FOLLOWED_RTOL)],
-)  # fmt: skip
+    [
+        (90, 90, choose.FOLLOWED_RTOL_FEW),
+        (200, 9, choose.FOLLOWED_RTOL_FEW),
+        (100, 20, choose.FOLLOWED_RTOL),
+        (90, 100, choose.FOLLOWED_RTOL),
+    ],
+)
 def test_few_kinks_are_followed_to_a_tighter_tolerance_by_default(samples, width, rtol):
     assert choose.default_rtol(ordinary(samples=samples, inputs=10, width=width), "follow") == rtol

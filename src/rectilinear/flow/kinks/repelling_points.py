@@ -16,7 +16,7 @@ from .single_neuron import NONE
 
 DEPENDENT_NORMALS = 1e-12  # squared length of a unit normal off the span of others at which it lies in it
 DESCENTS_AT_POINT = 128  # descents that are looked at
-# In steps: how far from the point they start, so that it does not count how they go from side to side of holds there, and how many are made.
+# In steps: how far off they start, so that how they go from side to side of holds there does not count, and how many they make.
 POINT_DISTANCE, POINT_DESCENT_STEPS = 100.0, 400
 # The same where an outgoing weight changes sign, and how many steps it takes until then, times 0.6 to 1.4.
 DESCENTS_PAST_TURN, HALF_TURN_STEPS = 512, 60.0
