@@ -301,9 +301,7 @@ def box_problem(gram: Array, q: Array, bounds: Array) -> Array:
 
 
 @part
-def _towards_minimum(
-    gram: Array, q: Array, bounds: Array, mu: Array, free: Mask, rounding: float
-) -> tuple[float, int]:
+def _towards_minimum(gram: Array, q: Array, bounds: Array, mu: Array, free: Mask, rounding: float) -> tuple[float, int]:
     """Move the free coordinates to where they minimise the rest, or up to a bound: the share of the way, and who met the bound."""
     size = q.shape[0]
     way, inner = np.zeros(size), np.zeros((size, size))
