@@ -442,3 +442,15 @@ def test_few_kinks_are_followed_more_exactly_by_default() -> None:
 )
 def test_few_kinks_are_followed_to_a_tighter_tolerance_by_default(samples, width, rtol):
     assert choose.default_rtol(ordinary(samples=samples, inputs=10, width=width), "follow") == rtol
+
+
+def test_smooth_steps_give_way_where_events_leave_no_time_between_them():
+    """A neuron that passes near w = 0 meets its kinks within the rounding of a time: its steps went on without end at one moment."""
+    data, net = rl.datasets.gaussian_teacher(), rl.Network(inputs=10, widths=(20,))
+    problem = rl.Problem(data, net, net.init(scale=1e-3, seed=0))
+    run = rl.simulate(problem, [0.0, 5.0], method="smooth", rtol=1e-4, max_steps=2_000)
+    assert run.status is rl.Status.FINISHED
+    assert run.provenance["method"] == "early phase, smooth, followed neurons"
+    exact = rl.simulate(problem, [0.0, 5.0], rtol=1e-7)
+    assert run.loss[-1] == pytest.approx(exact.loss[-1], abs=1e-3 * exact.loss[0])
+    assert choose.default_rtol(problem, "smooth") == choose.FOLLOWED_RTOL

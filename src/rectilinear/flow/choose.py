@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ..arrays import Array
@@ -88,7 +90,7 @@ def default_rtol(problem: Problem, method: str) -> float:
     if method == "impulses":
         return IMPULSE_RTOL
     if method == "smooth":
-        return LOCATED_RTOL if problem.data.samples <= FEW_SAMPLES or _folds(problem) else FOLLOWED_RTOL
+        return FOLLOWED_RTOL if too_many_kinks(problem, LOCATED_RTOL) else LOCATED_RTOL
     if method == "plain":
         return PLAIN_RTOL
     if suited(problem, method, LOCATED_RTOL) != "follow":
@@ -226,14 +228,16 @@ def first_engine(
     def stopping(start: Start) -> Engine:
         return kink_exact(problem, rtol, decisions, start)
 
-    def main_engine(start: Start) -> Engine:
+    def main_engine(start: Start, chosen: str = chosen) -> Engine:
         if chosen == "follow":
             work = kink_exact_work(problem) if too_many_kinks(problem, rtol) else np.inf
             alternative = Alternative(stopping, work) if problem.data.samples <= FEW_ENOUGH_TO_STOP else None
             return FollowedNeurons(problem, rtol, decisions, start, times, all_events, alternative)
         if chosen == "kinks":
             return stopping(start)
-        return SmoothEngine(problem, field, rtol, decisions, start)
+        stand_in = partial(main_engine, chosen="follow" if too_many_kinks(problem, rtol) else "kinks")
+        few = problem.data.samples <= FEW_ENOUGH_TO_STOP
+        return SmoothEngine(problem, field, rtol, decisions, start, stand_in if few else None)
 
     # followed neurons make the early phase in a few sweeps themselves, as long as their squares are numbers
     closed_form = chosen != "follow" or max(float(np.abs(layer).max()) for layer in problem.weights) < SMALLEST_FOLLOWED

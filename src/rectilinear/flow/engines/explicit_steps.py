@@ -9,6 +9,8 @@ zero with it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ...arrays import Array, Indices
@@ -25,6 +27,7 @@ from ..steppers.chebyshev import StabilisedStepper
 from ..steppers.dense_output import DenseOutput
 from ..steppers.dormand_prince import ExplicitStepper
 from ..tolerances import TINY
+from .engine import Engine
 
 COARSEST_FLOOR = 0.01  # of the time in which the weights change by their own size
 STALLED = 1e-9  # a step this much below the floor gets nowhere
@@ -57,9 +60,11 @@ class SmoothEngine:
     name = "smooth"
 
     def __init__(
-        self, problem: Problem, field: Motion, rtol: float, decisions: Decisions | None = None, start: Start | None = None
-    ) -> None:
-        self.problem, self.field, self.decisions = problem, field, decisions
+        self, problem: Problem, field: Motion, rtol: float, decisions: Decisions | None = None, start: Start | None = None,
+        stand_in: Callable[[Start], Engine] | None = None,
+    ) -> None:  # fmt: skip
+        """`stand_in` makes the engine that goes on where events leave no time between them, as near w = 0."""
+        self.problem, self.field, self.decisions, self.stand_in = problem, field, decisions, stand_in
         self.shapes = problem.network.shapes
         self.objective = 0.0
         self.slides: Slides | None = None
@@ -368,8 +373,12 @@ class SmoothEngine:
         now = {"rejected": stepper.rejected, "gradients": stepper.evaluations, "kinks stepped over": stepper.unresolved}
         return {name: count + self._past[name] for name, count in now.items()}
 
-    def successor(self) -> None:
-        return None
+    def successor(self) -> Engine | None:
+        lost = self._frozen is None and self._standing > MOST_STANDING
+        if not lost or self.stand_in is None or self.slides is None:
+            return None
+        theta = neurons_of(unflatten(self.stepper.y[:-1], self.shapes))
+        return self.stand_in(Start(self.t, theta, self.slides.signs, float(self.stepper.y[-1])))
 
     def events(self) -> Events | None:
         return None if self.decisions is None else self.decisions.events()
