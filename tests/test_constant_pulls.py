@@ -20,7 +20,7 @@ SETTINGS = [
     {"loss": "logistic", "alpha": 0.3},
     {"bias": True},
     {"samples": 150, "width": 30},
-    {"samples": 500, "inputs": 6, "width": 8},  # more kinks than a window takes
+    {"samples": 500, "inputs": 6, "width": 8},  # many kinks, in rows that they do not fill
     {"x": shared_lines()},
     {"x": rank_deficient()},
 ]

@@ -16,10 +16,11 @@ import numpy as np
 from ...arrays import Array
 from ...problem import Problem
 from ..deadline import look_at_clock
+from ..field.two_layer_kernels import padded
 from ..state import flatten, row_lengths
 from ..threads import in_shares
 from ..tolerances import TINY
-from .constant_pull_kernels import MOST_HELD, PulledNeurons, UnitKinks, move_neurons
+from .constant_pull_kernels import KINKS_TOGETHER, MOST_HELD, PulledNeurons, UnitKinks, move_neurons
 from .engine import Engine
 
 NEGLIGIBLE_OUTPUTS = 0.1  # outputs may reach this share of rtol, relative to the labels
@@ -44,9 +45,11 @@ class ConstantPulls:
         pulls = np.asarray(problem.loss.pull(problem.y, zero)) / len(zero)
         self.first_loss = float(np.mean(problem.loss.value(problem.y, zero)))
         lengths = row_lengths(x)
-        normals = x / np.maximum(lengths, TINY)[:, None]
-        across = np.ascontiguousarray(normals.T, dtype=np.float32)
-        self.kinks = UnitKinks(normals, across, (1.0 - problem.network.alpha) * pulls * lengths)
+        normals = padded(x / np.maximum(lengths, TINY)[:, None], KINKS_TOGETHER, 1)
+        single = normals.astype(np.float32)
+        jumps = np.zeros(len(normals))
+        jumps[: len(x)] = (1.0 - problem.network.alpha) * pulls * lengths
+        self.kinks = UnitKinks(normals, single @ single.T, jumps)
         self.neurons = self._placed(problem.weights[0].copy(), problem.weights[1][0].copy(), pulls)
         self.longest, self.limit = float(lengths.max()), NEGLIGIBLE_OUTPUTS * rtol * float(np.sqrt(np.mean(problem.y**2)))
         self.estimated_error, self.counts = NEGLIGIBLE_OUTPUTS * rtol, {"early steps": 0, "crossings": 0, "gradients": 1}
@@ -63,12 +66,13 @@ class ConstantPulls:
 
     def _placed(self, w: Array, a: Array, pulls: Array) -> PulledNeurons:
         """Neurons at a start."""
-        sides = np.where(w @ self.kinks.normals.T >= 0.0, 1.0, -1.0)
-        slopes = np.where(sides > 0.0, 1.0, self.problem.network.alpha)
+        heights = w @ self.kinks.normals.T
+        sides = np.where(heights >= 0.0, 1.0, -1.0)
+        slopes = np.where(sides[:, : len(pulls)] > 0.0, 1.0, self.problem.network.alpha)
         g = (slopes * pulls) @ self.problem.x
         held = np.zeros((len(a), MOST_HELD), dtype=np.intp)
         holding = np.zeros(len(a), dtype=np.intp)
-        return PulledNeurons(w, g, a, sides, held, np.zeros(held.shape), holding)
+        return PulledNeurons(w, g, a, heights, g @ self.kinks.normals.T, sides, held, np.zeros(held.shape), holding)
 
     def _outputs(self, neurons: PulledNeurons) -> float:
         """The bound |f(x)| <= |x| sum_h |a_h| |w_h| for the longest sample."""
