@@ -45,14 +45,12 @@ class UnitKinks(NamedTuple):
 
 
 class PulledNeurons(NamedTuple):
-    """Neurons on their way: w, g (h, inputs), a (h,); heights n.w and rates n.g (h, n), sides of kinks +-1 or 0 where held (h, n); what
-    is held (h, m) with which share, and how many (h,)."""
+    """Neurons on their way: w, g (h, inputs), a (h,); sides of kinks +-1 or 0 where held (h, n); what is held (h, m) with which share,
+    and how many (h,)."""
 
     w: Array
     g: Array
     a: Array
-    heights: Array
-    rates: Array
     sides: Array
     held: Indices
     shares: Array
@@ -122,10 +120,10 @@ def take_shares(neurons: PulledNeurons, n: int, kinks: UnitKinks, attract: bool)
 
 
 @fast_kernel
-def settle(neurons: PulledNeurons, n: int, kinks: UnitKinks, attract: bool) -> None:
+def settle(neurons: PulledNeurons, n: int, kinks: UnitKinks, heights: Array, rates: Array, attract: bool) -> None:
     """Find the shares of the kinks held, and leave those whose share is none or all."""
-    g, heights, rates, sides = neurons.g[n], neurons.heights[n], neurons.rates[n], neurons.sides[n]
-    held, shares, count, left = neurons.held[n], neurons.shares[n], neurons.holding[n], 0
+    g, sides, held, shares = neurons.g[n], neurons.sides[n], neurons.held[n], neurons.shares[n]
+    count, left = neurons.holding[n], 0
     before = shares[:count].copy()
     take_shares(neurons, n, kinks, attract)
     for m in range(count):
@@ -175,10 +173,12 @@ def save(state: tuple[float, float, float, float], w: Array, g: Array, saved: Ar
 
 
 @fast_kernel
-def move_neuron(neurons: PulledNeurons, n: int, kinks: UnitKinks, length: float, saved: Array, out: Array) -> int:
-    """Move a neuron by `length`; its state (w, a, a w.g) at the times `saved` goes to `out` (t, inputs + 2). Returns how many kinks it
-    met, -1 if they were too many or all at once."""
-    w, g, heights, rates, sides = neurons.w[n], neurons.g[n], neurons.heights[n], neurons.rates[n], neurons.sides[n]
+def move_neuron(
+    neurons: PulledNeurons, n: int, kinks: UnitKinks, heights: Array, rates: Array, length: float, saved: Array, out: Array
+) -> int:  # fmt: skip
+    """Move a neuron whose heights n.w and rates n.g over kinks (n,) are these by `length`; its state (w, a, a w.g) at the times `saved`
+    goes to `out` (t, inputs + 2). Returns how many kinks it met, -1 if they were too many or all at once."""
+    w, g, sides = neurons.w[n], neurons.g[n], neurons.sides[n]
     shape, left, holding, (normals, products, jumps) = (-1, KINKS_TOGETHER), np.empty(KINKS_TOGETHER), neurons.holding, kinks
     height_rows, rate_rows, side_rows = heights.reshape(shape), rates.reshape(shape), sides.reshape(shape)
     a, t, guess, done, met = neurons.a[n], 0.0, np.inf, 0, 0
@@ -221,9 +221,9 @@ def move_neuron(neurons: PulledNeurons, n: int, kinks: UnitKinks, length: float,
             elif not hold(neurons, n, line):
                 return -1
             if holding[n] > 0:
-                settle(neurons, n, kinks, True)
+                settle(neurons, n, kinks, heights, rates, True)
         elif turns:
-            settle(neurons, n, kinks, False)
+            settle(neurons, n, kinks, heights, rates, False)
         else:
             neurons.a[n] = a
             return met
@@ -232,12 +232,13 @@ def move_neuron(neurons: PulledNeurons, n: int, kinks: UnitKinks, length: float,
 
 @kernel
 def move_neurons(
-    neurons: PulledNeurons, first: int, last: int, kinks: UnitKinks, length: float, saved: Array, out: Array
+    neurons: PulledNeurons, first: int, kinks: UnitKinks, heights: Array, rates: Array, length: float, saved: Array, out: Array
 ) -> int:  # fmt: skip
-    """Move neurons first..last-1, with `out` (h, t, inputs + 2); returns how many kinks they met, -1 if one could not be moved."""
+    """Move as many neurons from `first` on as there are heights and rates (m, n), with `out` (h, t, inputs + 2); returns how many kinks
+    they met, -1 if one could not be moved."""
     total = 0
-    for n in range(first, last):
-        met = move_neuron(neurons, n, kinks, length, saved, out[n])
+    for m in range(heights.shape[0]):
+        met = move_neuron(neurons, first + m, kinks, heights[m], rates[m], length, saved, out[first + m])
         if met < 0:
             return -1
         total += met

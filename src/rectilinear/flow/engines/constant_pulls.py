@@ -28,6 +28,7 @@ OUTPUT_GROWTH = 10.0  # by which outputs are to grow in a step: every one looks 
 SMALLEST_STRETCH = 1e-3  # of such a step: then another engine goes on
 FAR_ENOUGH, TOO_FAR = 0.7, 2.0  # of what they may reach
 MOST_SAMPLES = 2_000  # whose products with each other are kept
+NEURONS_TOGETHER = 256  # whose heights over all kinks are kept at a time
 EVENT_WORK = 4  # multiply-adds that an event takes for every sample
 
 
@@ -66,13 +67,12 @@ class ConstantPulls:
 
     def _placed(self, w: Array, a: Array, pulls: Array) -> PulledNeurons:
         """Neurons at a start."""
-        heights = w @ self.kinks.normals.T
-        sides = np.where(heights >= 0.0, 1.0, -1.0)
+        sides = np.where(w @ self.kinks.normals.T >= 0.0, 1.0, -1.0)
         slopes = np.where(sides[:, : len(pulls)] > 0.0, 1.0, self.problem.network.alpha)
         g = (slopes * pulls) @ self.problem.x
         held = np.zeros((len(a), MOST_HELD), dtype=np.intp)
         holding = np.zeros(len(a), dtype=np.intp)
-        return PulledNeurons(w, g, a, heights, g @ self.kinks.normals.T, sides, held, np.zeros(held.shape), holding)
+        return PulledNeurons(w, g, a, sides, held, np.zeros(held.shape), holding)
 
     def _outputs(self, neurons: PulledNeurons) -> float:
         """The bound |f(x)| <= |x| sum_h |a_h| |w_h| for the longest sample."""
@@ -94,11 +94,11 @@ class ConstantPulls:
         self.next = PulledNeurons(*(part.copy() for part in neurons))  # type: ignore[arg-type]  # floats and indices each in its place
         self.saved = self.times[(self.times > self.t) & (self.times <= self.t + h)]
         self.states_saved = np.empty((len(neurons.a), len(self.saved), neurons.w.shape[1] + 2))
-
-        def share(first: int, last: int) -> int:
-            return move_neurons(self.next, first, last, self.kinks, h, self.saved - self.t, self.states_saved)
-
-        met = in_shares(share, len(neurons.a), EVENT_WORK * 0.1 * neurons.sides.size * len(self.kinks.normals))
+        met = in_shares(
+            lambda first, last: self._moved(first, last, h),
+            len(neurons.a),
+            EVENT_WORK * 0.1 * neurons.sides.size * len(self.kinks.normals),
+        )
         self.counts["early steps"] += 1
         outputs = self._outputs(self.next)
         if min(met) < 0 or not outputs <= TOO_FAR * self.limit:
@@ -111,6 +111,18 @@ class ConstantPulls:
         if outputs < np.sqrt(OUTPUT_GROWTH) * reached:
             self.stretch *= 2.0
         return True
+
+    def _moved(self, first: int, last: int, h: float) -> int:
+        """Move neurons first..last-1 of the next state by h; returns how many kinks they met, -1 if one could not be moved."""
+        total = 0
+        for begin in range(first, last, NEURONS_TOGETHER):
+            here, across = slice(begin, min(begin + NEURONS_TOGETHER, last)), self.kinks.normals.T
+            heights, rates = self.next.w[here] @ across, self.next.g[here] @ across
+            met = move_neurons(self.next, begin, self.kinks, heights, rates, h, self.saved - self.t, self.states_saved)
+            if met < 0:
+                return -1
+            total += met
+        return total
 
     def states(self, times: Array) -> tuple[Array, Array]:
         inputs = self.neurons.w.shape[1]
