@@ -61,6 +61,17 @@ def test_neurons_are_where_certified_events_lead_them(setting, seed):
     assert np.abs(states[0] - halfway).max() < ROUNDING * np.abs(halfway).max()
 
 
+def test_neurons_that_begin_on_a_kink_go_on():
+    problem = ordinary(seed=0, scale=1e-8, inputs=2, width=30)
+    (w, a), x = problem.weights, problem.x
+    on_kinks = np.linalg.norm(w, axis=1)[:, None] * np.stack([-x[: len(w), 1], x[: len(w), 0]], axis=1)  # w.x = 0, to the last bit
+    problem = problem.with_weights((on_kinks, a))
+    engine, _ = moved(problem, np.array([1.0, 3.0]))
+    neurons = np.concatenate([engine.neurons.w, engine.neurons.a[:, None]], axis=1)
+    exact, _ = certified(problem, engine.t)
+    assert (np.linalg.norm(neurons - exact, axis=1) / np.linalg.norm(exact, axis=1)).max() < ROUNDING
+
+
 def test_the_settings_hold_release_and_turn():
     problems = [ordinary(seed=seed, scale=1e-8, **setting) for setting in SETTINGS for seed in range(3)]
     ends = [certified(problem, 3.0) for problem in problems]
