@@ -62,10 +62,11 @@ def test_neurons_are_where_certified_events_lead_them(setting, seed):
 
 
 def test_neurons_that_begin_on_a_kink_go_on():
-    problem = ordinary(seed=0, scale=1e-8, inputs=2, width=30)
-    (w, a), x = problem.weights, problem.x
-    on_kinks = np.linalg.norm(w, axis=1)[:, None] * np.stack([-x[: len(w), 1], x[: len(w), 0]], axis=1)  # w.x = 0, to the last bit
-    problem = problem.with_weights((on_kinks, a))
+    x = np.random.default_rng(0).standard_normal((40, 2))
+    x[0] = 1.0, 0.0
+    problem = ordinary(x=x, seed=0, scale=1e-8, width=30)
+    first, second = problem.weights
+    problem = problem.with_weights((first * [0.0, 1.0], second))  # all of them on the first one, and half are pushed below it
     engine, _ = moved(problem, np.array([1.0, 3.0]))
     neurons = np.concatenate([engine.neurons.w, engine.neurons.a[:, None]], axis=1)
     exact, _ = certified(problem, engine.t)
