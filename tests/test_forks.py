@@ -70,6 +70,17 @@ def test_forks_are_choices():
     assert not events.certified
 
 
+@pytest.mark.parametrize("seed", [182, 275, 359])
+def test_a_hold_that_turns_leaves_to_the_side_of_descent_whatever_decay_makes_of_a_rounded_height(seed):
+    rng = np.random.default_rng(seed)
+    data, net = rl.Dataset(rng.standard_normal((12, 3)), rng.standard_normal(12)), rl.Network(inputs=3, widths=(6,))
+    decaying = rl.Problem(data, net, net.init(scale=0.3, seed=seed), l2=0.01)
+    followed, exact = (rl.simulate(decaying, TIMES, method=method, rtol=1e-6) for method in ("follow", "kinks"))
+    assert followed.events.choices == exact.events.choices == 1
+    assert not followed.events.doubtful.any()
+    assert off(followed, exact) < 1e-6
+
+
 def one_by_one(gram, below, pushes, signs, coming):
     """`sides_of_descent`, a descent at a time."""
     size, ways = len(pushes), {}

@@ -275,7 +275,7 @@ def follow_neurons(
                 length,
                 turned,
                 ON_KINK * size,
-                rounding * abs(a[0]),
+                rounding * abs(a[0]) + rules.decay * ON_KINK * size,  # decay moves a height that is rounding
                 min(rules.close * size, MOST_CLOSE * length),
             )
             until, line, near_ones = first_meeting(neuron, step.normals, watch, listed, piece, fresh, released)
