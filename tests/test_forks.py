@@ -6,6 +6,7 @@ import pytest
 import rectilinear as rl
 from compiled_parts import from_python
 from rectilinear.events import Events, Kind
+from rectilinear.flow import repeated
 from rectilinear.flow.kinks import repelling_points
 
 TIMES = np.linspace(0.0, 20.0, 5)
@@ -32,10 +33,17 @@ def off(run, exact):
     return np.abs(last_weights(run) - truth).max() / np.abs(truth).max()
 
 
+def told(start, rtol):
+    """The run at this tolerance, forks told and not decided (test_repeated.py)."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(repeated, "MOST_REPEATED", 0)
+        return rl.simulate(problem(*start), TIMES, method="follow", rtol=rtol)
+
+
 @pytest.mark.parametrize("start", [MISSES, MEETS])
 def test_a_kink_missed_or_met_by_less_than_the_tolerance_is_told_and_decided_by_a_smaller_one(start):
     exact = rl.simulate(problem(*start), TIMES, method="kinks")
-    loose, tight = (rl.simulate(problem(*start), TIMES, method="follow", rtol=rtol) for rtol in (1e-4, 1e-8))
+    loose, tight = (told(start, rtol) for rtol in (1e-4, 1e-8))
     assert loose.events.count(Kind.FORK) == loose.events.choices == 1
     assert not loose.events.certified
     assert "1 fork (1 by a fork that is nearer than the tolerance)" in repr(loose)
@@ -50,14 +58,14 @@ def test_both_sides_of_the_fork_end_apart():
 
 def test_a_run_that_goes_the_other_way_at_a_corner_says_so():
     exact = rl.simulate(problem(*CORNER), TIMES, method="kinks")
-    runs = [rl.simulate(problem(*CORNER), TIMES, method="follow", rtol=rtol) for rtol in (1e-4, 1e-5, 1e-8)]
+    runs = [told(CORNER, rtol) for rtol in (1e-4, 1e-5, 1e-8)]
     assert [run.events.count(Kind.FORK) for run in runs] == [1, 1, 0]
     assert off(runs[0], exact) > 0.1
     assert all(off(run, exact) < 1e-5 for run in runs[1:])
 
 
 def test_a_fork_tells_the_kink_that_parts_the_ways():
-    run = rl.simulate(problem(*MISSES), TIMES, method="follow", rtol=1e-4)
+    run = told(MISSES, 1e-4)
     (fork,) = np.flatnonzero(run.events.kind == Kind.FORK)
     below, above = run.events.velocity_below[fork], run.events.velocity_above[fork]
     assert run.events.neuron[fork] == 0

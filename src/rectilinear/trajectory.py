@@ -284,6 +284,8 @@ class Trajectory:
             ]
         if "chosen" in self.provenance:
             rows.append(("method", f"{self.provenance['method']} ({self.provenance['chosen']})"))
+        if "repeated" in self.provenance:
+            rows.append(("repeated", self.provenance["repeated"]))
         if self.statistics:
             rows.append((self.counted, ", ".join(f"{_short(v)} {name}" for name, v in self.statistics.items())))
         if self.events is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import version
 from typing import Any
@@ -28,6 +29,11 @@ class Watch:
         self.steps = 0
 
     @property
+    def spent(self) -> float:
+        """Seconds used so far."""
+        return time.perf_counter() - self.began - (compilation().seconds - self.compiled)
+
+    @property
     def deadline(self) -> float:
         """When the seconds are used up, as time.perf_counter() tells it, if nothing more is compiled."""
         if self.max_seconds is None:
@@ -45,12 +51,29 @@ class Watch:
         if self.progress is not None and now - self.reported > REPORT_EVERY:
             self.reported = now
             self.progress(fraction, note)
-        spent = now - self.began - (compilation().seconds - self.compiled)
-        return Status.OUT_OF_SECONDS if self.max_seconds is not None and spent > self.max_seconds else None
+        return Status.OUT_OF_SECONDS if self.max_seconds is not None and self.spent > self.max_seconds else None
+
+    @property
+    def half_used(self) -> bool:
+        """Whether less is left of a budget than was used."""
+        seconds, steps = (float("inf") if budget is None else budget for budget in (self.max_seconds, self.max_steps))
+        return 2.0 * self.spent > seconds or 2 * self.steps > steps
 
     def out_of_seconds(self) -> bool:
         """Whether the seconds are used up."""
         return time.perf_counter() > self.deadline
+
+
+def counted_together(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, float]:
+    """What two parts of a run count: sums, and the larger of two largest numbers.
+
+    >>> counted_together({"steps": 2, "groups at most": 3}, {"steps": 5, "groups at most": 4})
+    {'steps': 7, 'groups at most': 4}
+    """
+    return {
+        name: max(first.get(name, 0), count) if name.endswith("at most") else first.get(name, 0) + count
+        for name, count in second.items()
+    }
 
 
 @cache

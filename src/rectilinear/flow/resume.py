@@ -12,6 +12,7 @@ from ..arrays import Array
 from ..errors import InputError, require_kind
 from ..trajectory import Trajectory, check_times
 from .audit import audit_joined
+from .budgets import counted_together
 from .simulate import simulate
 
 
@@ -38,7 +39,6 @@ def resume(run: Trajectory, times: ArrayLike, **options: Any) -> Trajectory:
     later = more.times + before
     later[: len(asked)] = np.where(more.times == asked[: len(later)] - before, asked[: len(later)], later[: len(asked)])
     all_times, loss = np.concatenate([run.times, later]), np.concatenate([run.loss, more.loss])
-    counted = {key: _together(key, run.statistics.get(key, 0), value) for key, value in more.statistics.items()}
     events = run.events.followed_by(more.events, before) if run.events is not None and more.events is not None else None
     whole = replace(
         more,
@@ -46,16 +46,11 @@ def resume(run: Trajectory, times: ArrayLike, **options: Any) -> Trajectory:
         times=all_times,
         loss=loss,
         weights=joined,
-        statistics=counted,
+        statistics=counted_together(run.statistics, more.statistics),
         events=events,
         group_counts=_joined_counts(run.group_counts, more.group_counts, before),
     )
     return replace(whole, audit=audit_joined(whole, run.audit, more.audit, resumed=len(run)))
-
-
-def _together(key: str, before: float, after: float) -> float:
-    """What both parts of a run count: sums, and the larger of two largest numbers."""
-    return max(before, after) if key.endswith("at most") else before + after
 
 
 def _joined_counts(first: Array | None, second: Array | None, shift: float) -> Array | None:

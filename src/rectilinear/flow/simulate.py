@@ -14,6 +14,7 @@ from .budgets import Watch
 from .choose import checked_rtol, chosen_method, first_engine, largest_product, moves_in_span, reason
 from .field import make_field
 from .long_run import simulate_long
+from .repeated import decided
 from .run import Record, StopRules, drive
 from .span import Span
 from .threads import blas_threads
@@ -82,7 +83,9 @@ def simulate(
             raise InputError(
                 "log10_times and until cannot be mixed with times, method, early_phase, stop_gradient or stop_loss; drop those."
             )
-        return simulate_long(problem, log10_times, until, direction_tolerance, rtol, watch)
+        return decided(
+            lambda tolerance: simulate_long(problem, log10_times, until, direction_tolerance, tolerance, watch), rtol, watch
+        )
     if times is None:
         raise InputError("simulate needs times, log10_times or until; say how far to go.")
     asked = check_times(times)
@@ -90,9 +93,13 @@ def simulate(
     with blas_threads(largest_product(problem, chosen)):
         field = make_field(problem)
         span = Span(problem, whole=not moves_in_span(problem, chosen))
-        engine = first_engine(span.problem, field, chosen, rtol, early_phase, asked, all_events)
-        record = Record(span, field, engine, len(asked) + 1)  # and where it stopped
-        run = record.trajectory(drive(record, asked, watch, rules), watch, rtol)
+
+        def run_at(tolerance: float) -> Trajectory:
+            engine = first_engine(span.problem, field, chosen, tolerance, early_phase, asked, all_events)
+            record = Record(span, field, engine, len(asked) + 1)  # and where it stopped
+            return record.trajectory(drive(record, asked, watch, rules), watch, tolerance)
+
+        run = decided(run_at, rtol, watch)
     why = reason(problem, chosen) if method == "auto" else "asked for"
     return replace(run, provenance={**run.provenance, "chosen": why, **_pairing(problem), **span.said})
 

@@ -1,0 +1,49 @@
+"""Runs that tell forks nearer than their tolerance are made once more, at one that decides them.
+
+At a fork (kinks/forks.py) an error of the size of the tolerance decides which way a neuron goes, and all that comes after. How near forks
+are is a matter of chance: a tolerance c times smaller leaves one in c of them undecided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ..events import Kind
+from ..trajectory import Status, Trajectory
+from .budgets import Watch, counted_together
+
+TIGHTER = 30.0  # how many times smaller the tolerance becomes: runs take about twice as long
+MOST_REPEATED = 2
+TIGHTEST_REPEATED = 1e-10  # rtol
+WITHOUT_END = (
+    Status.OUT_OF_STEPS,
+    Status.OUT_OF_SECONDS,
+    Status.INTERRUPTED,
+    Status.CHATTERING,
+    Status.STUCK,
+    Status.DIVERGED,
+)
+
+
+def decided(make: Callable[[float], Trajectory], rtol: float, watch: Watch) -> Trajectory:
+    """The run that `make` makes at rtol, or where that tells forks at a tolerance that decides them.
+
+    Of as many as TIGHTER forks one more would be left: such runs only tell them, as do those that leave less of a budget than they took,
+    and those that end otherwise when they are made again.
+    """
+    run, tighter = make(rtol), rtol / TIGHTER
+    for _ in range(MOST_REPEATED):
+        forks = 0 if run.events is None else run.events.count(Kind.FORK)
+        if not 0 < forks < TIGHTER or run.status in WITHOUT_END or tighter < TIGHTEST_REPEATED or watch.half_used:
+            break
+        again = make(tighter)
+        counts = counted_together(run.statistics, again.statistics) | {"seconds": again.statistics["seconds"]}
+        said = f"at rtol {tighter:.2g}, as forks ({forks}) were nearer than {tighter * TIGHTER:.2g}"
+        if again.status in WITHOUT_END:
+            status = again.status if again.status is Status.INTERRUPTED else run.status
+            provenance = {**run.provenance, "repeated": f"but not to the end {said}"}
+            return replace(run, status=status, statistics=counts, provenance=provenance)
+        run = replace(again, statistics=counts, provenance={**again.provenance, "rtol": rtol, "repeated": said})
+        tighter /= TIGHTER
+    return run
