@@ -209,9 +209,8 @@ def test_a_run_reaches_times_of_convergence_in_few_steps():
     x = rng.standard_normal((200, 30)) / np.sqrt(30)
     net = rl.Network(inputs=30, widths=(50,))
     problem = rl.Problem(rl.Dataset(x, np.tanh(x @ rng.standard_normal(30))), net, net.init(scale=0.01, seed=0))
-    run = rl.simulate(problem, [0.0, 1e2, 1e3, 1e4], method="follow", rtol=1e-4)
+    run = rl.simulate(problem, [0.0, 1e2, 1e3, 1e4], method="follow", rtol=1e-4, max_steps=120)
     assert run.status is rl.Status.FINISHED
-    assert run.statistics["steps"] < 150
     assert run.loss[3] < 1e-8 < run.loss[2] < run.loss[1] < run.loss[0]
 
 

@@ -36,7 +36,7 @@ def off(run, exact):
 def told(start, rtol):
     """The run at this tolerance, forks told and not decided (test_repeated.py)."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(repeated, "MOST_REPEATED", 0)
+        patch.setattr(repeated, "TIGHTEST_REPEATED", np.inf)
         return rl.simulate(problem(*start), TIMES, method="follow", rtol=rtol)
 
 

@@ -14,7 +14,6 @@ from ..trajectory import Status, Trajectory
 from .budgets import Watch, counted_together
 
 TIGHTER = 30.0  # how many times smaller the tolerance becomes: runs take about twice as long
-MOST_REPEATED = 2
 TIGHTEST_REPEATED = 1e-10  # rtol
 WITHOUT_END = (
     Status.OUT_OF_STEPS,
@@ -27,23 +26,19 @@ WITHOUT_END = (
 
 
 def decided(make: Callable[[float], Trajectory], rtol: float, watch: Watch) -> Trajectory:
-    """The run that `make` makes at rtol, or where that tells forks at a tolerance that decides them.
+    """The run that `make` makes at rtol, or where that tells forks at a tolerance that decides most.
 
-    Of as many as TIGHTER forks one more would be left: such runs only tell them, as do those that leave less of a budget than they took,
-    and those that end otherwise when they are made again.
+    Of TIGHTER forks one more is expected to be left: runs with so many only tell them, as do those that took half of a budget. Where the
+    second run does not come to its end, the first one stands.
     """
     run, tighter = make(rtol), rtol / TIGHTER
-    for _ in range(MOST_REPEATED):
-        forks = 0 if run.events is None else run.events.count(Kind.FORK)
-        if not 0 < forks < TIGHTER or run.status in WITHOUT_END or tighter < TIGHTEST_REPEATED or watch.half_used:
-            break
-        again = make(tighter)
-        counts = counted_together(run.statistics, again.statistics) | {"seconds": again.statistics["seconds"]}
-        said = f"at rtol {tighter:.2g}, as forks ({forks}) were nearer than {tighter * TIGHTER:.2g}"
-        if again.status in WITHOUT_END:
-            status = again.status if again.status is Status.INTERRUPTED else run.status
-            provenance = {**run.provenance, "repeated": f"but not to the end {said}"}
-            return replace(run, status=status, statistics=counts, provenance=provenance)
-        run = replace(again, statistics=counts, provenance={**again.provenance, "rtol": rtol, "repeated": said})
-        tighter /= TIGHTER
-    return run
+    forks = 0 if run.events is None else run.events.count(Kind.FORK)
+    if not 0 < forks < TIGHTER or run.status in WITHOUT_END or tighter < TIGHTEST_REPEATED or watch.half_used:
+        return run
+    again = make(tighter)
+    counts = counted_together(run.statistics, again.statistics) | {"seconds": again.statistics["seconds"]}
+    said = f"at rtol {tighter:.2g}, as forks ({forks}) were nearer than {rtol:g}"
+    if again.status in WITHOUT_END:
+        status = again.status if again.status is Status.INTERRUPTED else run.status
+        again, said = replace(run, status=status), f"but not to the end {said}"
+    return replace(again, statistics=counts, provenance={**again.provenance, "rtol": rtol, "repeated": said})
