@@ -61,7 +61,7 @@ KERNELS = {
     "kinks.origin._ascend": "f2 F2 f1 f1 f f",
     "kinks.settling.meet": "KnownStep Neuron Log Moment i",
     "kinks.settling.settle": "KnownStep Neuron Log Moment i f",
-    "kinks.single_neuron.first_meeting": "Neuron f2 Watch i Piece i f",
+    "kinks.single_neuron.first_meeting": "KnownStep Neuron Watch i Piece i f",
     "kinks.single_neuron.first_release": "KnownStep Neuron f2 i f f f f",
     "kinks.single_neuron.free_drives": "s2 f2 f3",
     "kinks.single_neuron.pass_origin": "KnownStep Neuron Log f1 f f",

@@ -278,7 +278,7 @@ def follow_neurons(
                 rounding * abs(a[0]) + rules.decay * ON_KINK * size,  # decay moves a height that is rounding
                 min(rules.close * size, MOST_CLOSE * length),
             )
-            until, line, near_ones = first_meeting(neuron, step.normals, watch, listed, piece, fresh, released)
+            until, line, near_ones = first_meeting(step, neuron, watch, listed, piece, fresh, released)
             kind = MEETS_KINK if line >= 0 else NO_EVENT
             if holding > 0:
                 find_shares(held, holding, step.normals, drive, gram, shares)

@@ -16,7 +16,7 @@ import numpy as np
 from ...arrays import Array
 from ..compiled import fast_part, in_line, part
 from ..polynomials import START, inner, slope_and_bend, value
-from .single_neuron import EVENT_FIELDS, NOBODY, SUSPECT, KnownStep, Log, Neuron, Piece, Watch, jump_from, note
+from .single_neuron import EVENT_FIELDS, NOBODY, SUSPECT, KnownStep, Log, Neuron, Piece, Watch, jump_from, note, repels
 
 # Of the crossing in `crossed`: its slope at the last event is nan at the crossing itself.
 LINE, SPEED, SLOPE, PIECE_END = 0, 1, 2, 3
@@ -48,7 +48,7 @@ def suspect_forks(
             _look_at(step, neuron, watch, log, line, piece, tau, until, met, event)
         elif event and line != met:
             watch.neared[line] = height + until * (slope + until * bend) <= piece.close
-    if met >= 0:
+    if met >= 0 and repels(step, neuron, met):
         slope = watch.arrival[0]
         if slope * slope <= 2.0 * piece.close * watch.arrival[1]:
             _suspect(step, neuron, log, met, tau + until, neuron.signs[met], slope)

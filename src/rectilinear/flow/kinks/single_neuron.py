@@ -199,15 +199,22 @@ def angle_turned(sizes: Array, order: int, u: float) -> float:
     return across / length if length > 0.1 else 1e300
 
 
+@in_line
+def repels(step: KnownStep, neuron: Neuron, line: int) -> bool:
+    """Whether paths of a neuron part over a kink, by the jump at the step's start: either side drives it away from the other."""
+    return step.jumps[line, 0] * neuron.a[0] > 0.0
+
+
 @fast_part
 def first_meeting(
-    neuron: Neuron, normals: Array, watch: Watch, count: int, piece: Piece, fresh: int, released: float
+    step: KnownStep, neuron: Neuron, watch: Watch, count: int, piece: Piece, fresh: int, released: float
 ) -> tuple[float, int, int]:
     """When and where w first reaches one of the `count` near kinks from its side within a piece; -1 if it reaches none.
 
     Kinks looked at get a new due angle. A kink that was released just now is left with a velocity of no more than `released`.
-    Those that it nears and may come to within the tolerance are listed in `watch.close`: how many is said last.
+    Those that repel, and that it nears and may come to within the tolerance, are listed in `watch.close`: how many is said last.
     """
+    normals = step.normals
     w, signs, due, near, sizes = neuron.w, neuron.signs, watch.due, watch.near, watch.sizes
     order, until, turned, slow = piece.order, piece.until, piece.turned, piece.slow
     z, work = neuron.polynomials[1], neuron.polynomials[2]
@@ -232,7 +239,7 @@ def first_meeting(
             z[j] = side * inner(normals, line, w, j)
         slope, bend = z[1], z[2]
         falls = max(0.0, -slope) * best + max(0.0, -bend) * best * best + rest
-        if height <= piece.close + falls and (slope < 0.0 or watch.neared[line]):
+        if height <= piece.close + falls and (slope < 0.0 or watch.neared[line]) and repels(step, neuron, line):
             watch.close[close] = line
             watch.heights[0, close], watch.heights[1, close], watch.heights[2, close] = height, slope, bend
             close += 1
