@@ -71,6 +71,7 @@ def row_of(problem: rl.Problem) -> dict[str, Any]:
         "loss_error": float(np.abs(run.loss[:both] - tight.loss[:both]).max() / tight.loss[0]),
         "stated": [run.audit.weight_error, run.audit.loss_error],
         "certified": run.events is None or run.events.certified,
+        "repeated": run.provenance.get("repeated"),
     }
 
 

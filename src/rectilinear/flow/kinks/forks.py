@@ -1,6 +1,6 @@
 """Where a neuron passes so close to a fork of the flow that the tolerance decides which way it goes.
 
-Over a kink that repels, neighbouring paths part: one that just reaches it is pushed on, one that just misses it, as it turns or is
+Over a kink that repels, and no other, neighbouring paths part: one that just reaches it is pushed on, one that just misses it, as it turns or is
 deflected by another kink in time, stays. Such passages are suspected here, cheaply and too often; what they amount to is measured by a
 twin on the other side (engines/fork_twins.py). With z the height over the kink and delta what is within the tolerance,
 
