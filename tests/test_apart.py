@@ -11,7 +11,6 @@ import pytest
 from rectilinear import kept_kernels
 from rectilinear.flow import apart as calling
 from rectilinear.flow import compiled, signatures
-from rectilinear.kept_kernels import addresses_found_later
 
 needs_compiler = pytest.mark.skipif(not compiled.IS_ON, reason="nothing is compiled")
 
@@ -41,25 +40,33 @@ def test_a_kernel_calls_another_by_its_address(alone):
 
 
 @needs_compiler
-def test_the_address_may_be_found_after_what_calls_it_is_compiled(alone):
-    called = calling.apart(alone, "f")
-    kernel = compiled.kernel(by_address(called))
-    with addresses_found_later():
-        kernel.compile((signatures.type_of("f"),))
-        assert not alone.overloads
-        with pytest.raises(
-            RuntimeError, match="doubled_root must be compiled before it is called, but that was interrupted"
-        ):
+def test_what_is_called_by_its_address_is_compiled_when_it_is_first_called(alone):
+    kernel = compiled.kernel(by_address(calling.apart(alone, "f")))
+    kernel.compile((signatures.type_of("f"),))
+    assert not alone.overloads
+    assert kernel(4.0) == 5.0
+    assert alone.overloads
+
+
+@needs_compiler
+def test_an_interrupt_while_it_is_compiled_is_one_of_the_call(alone, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    kernel = compiled.kernel(by_address(calling.apart(alone, "f")))
+    with monkeypatch.context() as patched:
+        patched.setattr(calling, "_address", interrupted)
+        with pytest.raises(KeyboardInterrupt):
             kernel(4.0)
     assert kernel(4.0) == 5.0
 
 
 @needs_compiler
-def test_another_type_than_it_returns_is_refused(alone):
-    called = calling.apart(alone, "i")
-    kernel = compiled.kernel(by_address(called))
-    with pytest.raises(TypeError, match="doubled_root must return int64, found float64; correct what `apart` is told"):
+def test_another_type_than_it_returns_is_refused(alone, capsys):
+    kernel = compiled.kernel(by_address(calling.apart(alone, "i")))
+    with pytest.raises(RuntimeError, match="doubled_root cannot be compiled, for the reason given above; report it"):
         kernel(4.0)
+    assert "doubled_root must return int64, found float64; correct what `apart` is told." in capsys.readouterr().err
 
 
 def by_address(called):
@@ -67,12 +74,6 @@ def by_address(called):
     scope = {"called": called}
     exec("def caller(x):\n    return called(x) + 1.0", scope)
     return scope["caller"]
-
-
-@needs_compiler
-def test_where_addresses_are_not_looked_for_a_kernel_is_called_as_any_other(alone, monkeypatch):
-    monkeypatch.setattr(calling, "finds_addresses", lambda _: False)
-    assert calling.apart(alone, "f") is alone
 
 
 ORDERS = """

@@ -71,7 +71,7 @@ def test_what_a_kernel_is_made_of_names_files_of_other_rooms_and_constants():
     found = made_of(function)
     assert "rectilinear.flow.engines.neuron_path.follow_neurons" in found
     if function is not follow_neurons:
-        assert {"rectilinear.flow.polynomials.first_fall", "rectilinear.flow.kinks.settling.meet"} < set(found)
+        assert {"rectilinear.flow.polynomials.recentre", "rectilinear.flow.kinks.single_neuron.turn_to"} < set(found)
     assert found["rectilinear.flow.engines.neuron_path.follow_neurons:MOST_PIECES"] == b"1000"
 
 

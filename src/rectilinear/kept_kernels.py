@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -18,7 +18,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 from . import linked_once as linking
 from .linked_once import LinkingCompiler, linked_once
@@ -26,7 +26,6 @@ from .linked_once import LinkingCompiler, linked_once
 HINT = "set NUMBA_CACHE_DIR to a folder that can be written"
 CONSTANTS = (bool, int, float, complex, str, tuple, np.generic)
 _unkept: list[str] = []  # why kernels of this process are not on disk
-_sought: list[list[Callable[[], None]]] = []  # addresses that are looked for later
 
 
 def kept(**options: Any) -> Callable[[Any], Any]:
@@ -62,8 +61,8 @@ def made_of(function: FunctionType) -> dict[str, bytes]:
             found[place] = repr(value).encode()
         elif isinstance(value, type) and issubclass(value, tuple):
             found[place] = repr(getattr(value, "_fields", ())).encode()
-        elif hasattr(value, "find"):
-            found[place] = value.types.encode()
+        elif hasattr(value, "by_address"):
+            found[place] = value.by_address.encode()
     return found
 
 
@@ -93,42 +92,6 @@ def _digest(path: str) -> bytes:
     return hashlib.sha256(Path(path).read_bytes()).digest()
 
 
-@contextmanager
-def addresses_found_later() -> Iterator[None]:
-    """Kernels that those compiled within call by their address are looked for at the end: until then another process compiles them."""
-    _sought.append([])
-    try:
-        yield
-    finally:
-        for find in _sought.pop():
-            find()
-
-
-def _find_addresses(function: FunctionType) -> None:
-    """Of all that a kernel, which is there now, calls by its address."""
-    for _, value in _reached(function, set()):
-        if hasattr(value, "find"):
-            if _sought:
-                _sought[-1].append(value.find)
-            else:
-                value.find()
-
-
-def finds_addresses(kernel: Any) -> bool:
-    """Whether kernels of this process may call others by their address."""
-    return isinstance(kernel._cache, _KernelCache | _NoCache)
-
-
-class _NoCache(NullCache):
-    """Of a kernel that cannot be kept."""
-
-    def __init__(self, function: FunctionType) -> None:
-        self._function = function
-
-    def save_overload(self, signature: Any, compiled: Any) -> None:
-        _find_addresses(self._function)
-
-
 class _KernelCache(FunctionCache):
     """Numba's cache of one kernel, with all that the kernel is made of for its stamp."""
 
@@ -149,10 +112,7 @@ class _KernelCache(FunctionCache):
     def load_overload(self, signature: Any, target: Any) -> Any:
         self._stamp()
         with linked_once(target.codegen()):
-            found = super().load_overload(signature, target)  # type: ignore[no-untyped-call]
-        if found is not None:
-            _find_addresses(self._function)
-        return found
+            return super().load_overload(signature, target)  # type: ignore[no-untyped-call]
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
         self._stamp()
@@ -164,14 +124,12 @@ class _KernelCache(FunctionCache):
                     f"rectilinear: every process compiles kernels anew, as {self.cache_path} cannot take them; {HINT}\n"
                 )
             _unkept.append(f"{self.cache_path}: {error.strerror}")
-        _find_addresses(self._function)
 
 
 def _keep(kernel: Any) -> None:
     try:
         kernel._cache = _KernelCache(kernel.py_func)
     except RuntimeError:
-        kernel._cache = _NoCache(kernel.py_func)
         _unkept.append("no folder for them can be written")
     except (AttributeError, TypeError, OSError):  # another Numba inside, or no file to read
         with suppress(RuntimeError):

@@ -25,5 +25,5 @@ kernel, fast_kernel = (kept(**options) for options in EXACT_OR_FAST)
 # of that one, and has its freedoms with rounding.
 part, fast_part = (numba.njit(pipeline_class=PartCompiler, **options) for options in EXACT_OR_FAST)
 in_line = numba.njit(**OPTIONS, inline="always")
-# What is large, and seldom called, by its address: see `apart`.
-part_of_its_own = kept(**EXACT_OR_FAST[0], pipeline_class=CompilerOfOne)
+# What is called by its address, so that another process may compile it, or few: see `apart`.
+part_of_its_own, fast_part_of_its_own = (kept(**options, pipeline_class=CompilerOfOne) for options in EXACT_OR_FAST)

@@ -13,7 +13,7 @@ from ..trajectory import Status, Trajectory
 from .audit import audit_run
 from .budgets import Watch, provenance
 from .choose import largest_product
-from .field import field_of_descent
+from .field import field_for_few
 from .field.two_layer import TwoLayerField
 from .first_use import prepare
 from .state import flatten, unflatten
@@ -45,7 +45,7 @@ def descend(
     for name, value in (("steps", steps), ("record_every", record_every)):
         if not isinstance(value, (int, np.integer)) or value < 1:
             raise InputError(f"{name} must be a positive whole number, found {value!r}.")
-    field = field_of_descent(problem)
+    field = field_for_few(problem)
     if isinstance(field, TwoLayerField):
         prepare("descend")
     theta, velocity = flatten(problem.weights), np.empty(sum(w.size for w in problem.weights))

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..kept_kernels import addresses_found_later, why_not_kept
+from ..kept_kernels import why_not_kept
 from ..progress import compilation
 from .compiled import IS_ON
 from .signatures import kernel_named, signature_of
@@ -38,8 +38,6 @@ SHARES = {
     "kinks": Shares(
         (
             "steppers.radau.collocation_step",
-            "field.two_layer_kernels.losses_of_rows",
-            "kinks.crossings.look_at_lines",
             "kinks.neuron_groups.carry",
         ),
         (
@@ -64,17 +62,22 @@ SHARES = {
         ),
     ),
     "follow": Shares(
-        ("engines.neuron_path.follow_neurons",),
+        (
+            "engines.neuron_path.follow_neurons",
+            "kinks.forks.suspect_forks",
+            "kinks.settling.meet",
+            "kinks.single_neuron.pass_origin",
+            "kinks.single_neuron.way_out",
+        ),
         (
             "kinks.settling.settle",
             "kinks.contact.settle_as_descent",
+            "kinks.single_neuron.first_meeting",
+            "kinks.single_neuron.first_release",
             "kinks.contact.box_problem",
             "kinks.contact.multiplier",
             "kinks.contact._one_line",
             "kinks.single_neuron.free_drives",
-            "kinks.crossings.look_at_lines",
-            "kinks.origin._ascend",
-            "field.two_layer_kernels.losses_of_rows",
         ),
     ),
 }
@@ -99,7 +102,7 @@ def prepare(method: str) -> None:
 
 def in_two_processes(here: Sequence[str], there: Sequence[str]) -> None:
     """Compile some kernels here and meanwhile others elsewhere, unless the first of these are found on disk."""
-    with _Helper(there) as helper, addresses_found_later():
+    with _Helper(there) as helper:
         compile_all(here)
         helper.wait()
 

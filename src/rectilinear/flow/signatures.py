@@ -1,6 +1,6 @@
 """What kernels take, written down, so that they can be compiled before a run calls them.
 
-A letter is a type: f float64, h float32, i int64, s int8, b bool; with a number of dimensions it is an array in C order, and a
+A letter is a type: f float64, h float32, i int64, s int8, b bool, n None; with a number of dimensions it is an array in C order, and a
 capital letter is an array that is only read; a letter repeated is a tuple of so many, and codes with commas between are one of
 these. Tuples with names are called by them.
 """
@@ -13,7 +13,7 @@ from typing import Any
 
 from numba import types
 
-LETTERS = {"f": types.float64, "h": types.float32, "i": types.int64, "s": types.int8, "b": types.boolean}
+LETTERS = {"f": types.float64, "h": types.float32, "i": types.int64, "s": types.int8, "b": types.boolean, "n": types.none}
 TUPLES = {
     "engines.light_neuron_kernels.FreeNeurons": "f2 s2 f1 f1 i1",
     "engines.light_neuron_kernels.KnownPulls": "f2 f f1 f",
@@ -52,17 +52,19 @@ KERNELS = {
     "kinks.contact.settle_as_descent": "f2 f1 f1 s1 f",
     "kinks.crossings.crossings": "f3 Carrying s2 f1 i i",
     "kinks.crossings.look_at_lines": "f2 f2 s2 i i",
+    "kinks.forks.suspect_forks": "KnownStep Neuron Watch Log i Piece f f i b",
     "kinks.holds.first_fall": "f2 f2 f f",
     "kinks.neuron_groups.carry": "f2 i1 f2",
     "kinks.neuron_groups.lengths_of": "f2 Carrying f2",
     "kinks.neuron_groups.paths_of": "f2 i1 Carrying f3",
     "kinks.neuron_groups.restore": "f2 i1 f2 f2",
     "kinks.origin._mean_of_descents": "f2 F2 f1 f",
-    "kinks.origin._ascend": "f2 F2 f1 f1 f f",
+    "kinks.repelling_points.sides_after_turn": "f2 f1 f1 s1",
+    "kinks.repelling_points.sides_of_descent": "f2 f1 f1 s1 f1",
     "kinks.settling.meet": "KnownStep Neuron Log Moment i",
     "kinks.settling.settle": "KnownStep Neuron Log Moment i f",
     "kinks.single_neuron.first_meeting": "KnownStep Neuron Watch i Piece i f",
-    "kinks.single_neuron.first_release": "KnownStep Neuron f2 i f f f f",
+    "kinks.single_neuron.first_release": "KnownStep Neuron f2 f2 i i f f f f",
     "kinks.single_neuron.free_drives": "s2 f2 f3",
     "kinks.single_neuron.pass_origin": "KnownStep Neuron Log f1 f f",
     "kinks.single_neuron.way_out": "KnownStep Neuron f f f f1",

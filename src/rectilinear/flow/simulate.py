@@ -12,7 +12,7 @@ from ..progress import Wanted, shows_progress
 from ..trajectory import Trajectory, check_times
 from .budgets import Watch
 from .choose import checked_rtol, chosen_method, first_engine, largest_product, moves_in_span, reason
-from .field import make_field
+from .field import field_for_few, make_field
 from .long_run import simulate_long
 from .repeated import decided
 from .run import Record, StopRules, drive
@@ -92,8 +92,9 @@ def simulate(
     asked = check_times(times)
     chosen = chosen_method(problem, method, rtol)
     with blas_threads(largest_product(problem, chosen)):
-        field = make_field(problem)
-        span = Span(problem, whole=not moves_in_span(problem, chosen))
+        by_neurons = moves_in_span(problem, chosen)
+        field = field_for_few(problem) if by_neurons else make_field(problem)  # only losses are asked of the first
+        span = Span(problem, whole=not by_neurons)
 
         def run_at(tolerance: float) -> Trajectory:
             engine = first_engine(span.problem, field, chosen, tolerance, early_phase, asked, all_events)

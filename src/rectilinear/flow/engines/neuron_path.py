@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from ...arrays import Array, Indices, Signs
 from ..compiled import fast_kernel, fast_part, in_line
-from ..kinks.forks import suspect_forks
-from ..kinks.settling import MEETING_HEIGHT, add_touching, meet, settle_apart
+from ..kinks.forks import suspect_forks_apart
+from ..kinks.settling import MEETING_HEIGHT, add_touching, meet_apart, settle_apart
 from ..kinks.single_neuron import (
     DEATH,
     LEAVES_ABOVE,
@@ -44,18 +44,17 @@ from ..kinks.single_neuron import (
     Watch,
     angle_turned,
     awake,
-    find_shares,
-    first_meeting,
-    first_release,
+    first_meeting_apart,
+    first_release_apart,
     jump_from,
     list_near,
     note,
-    pass_origin,
+    pass_origin_apart,
     span_of_held,
     turn_to,
-    way_out,
+    way_out_apart,
 )
-from ..polynomials import START, add_row, first_fall, inner, recentre, value
+from ..polynomials import START, add_row, inner, recentre, value
 
 FOLLOWED, TOO_MANY_PIECES, GREW, NO_ROOM = 0, 1, 2, 3
 
@@ -278,32 +277,16 @@ def follow_neurons(
                 rounding * abs(a[0]) + rules.decay * ON_KINK * size,  # decay moves a height that is rounding
                 min(rules.close * size, MOST_CLOSE * length),
             )
-            until, line, near_ones = first_meeting(step, neuron, watch, listed, piece, fresh, released)
+            until, line, near_ones = first_meeting_apart(step, neuron, watch, listed, piece, fresh, released)
             kind = MEETS_KINK if line >= 0 else NO_EVENT
             if holding > 0:
-                find_shares(held, holding, step.normals, drive, gram, shares)
-                u, who, how = first_release(step, neuron, shares, holding, tau, until, slack, rounding)
+                u, who, how = first_release_apart(step, neuron, gram, shares, holding, order, tau, until, slack, rounding)
                 slack = 0.0
                 if how != NO_EVENT:
                     until, kind, line = u, how, who
-                sign = 1.0 if a[0] > 0.0 or (a[0] == 0.0 and a[1] > 0.0) else -1.0
-                for j in range(order + 1):
-                    polynomials[1, j] = sign * a[j]
-                u = first_fall(polynomials[1], 1 if a[0] == 0.0 else 0, order, until, polynomials[2])
-                if u < until:
-                    until, kind = u, TURNS
-            suspect_forks(
-                step,
-                neuron,
-                watch,
-                log,
-                near_ones,
-                piece,
-                tau,
-                until,
-                line if kind == MEETS_KINK else NOBODY,
-                kind != NO_EVENT,
-            )
+            ends_at = line if kind == MEETS_KINK else NOBODY
+            if near_ones > 0 or ends_at >= 0 or watch.crossed[0] >= 0.0:
+                suspect_forks_apart(step, neuron, watch, log, near_ones, piece, tau, until, ends_at, kind != NO_EVENT)
             while done < step.saved.shape[0] and step.saved[done] <= tau + until + 1e-15:
                 state_at(w, order, step.saved[done] - tau, out_w[done])
                 out_a[done] = value(a, START, order, step.saved[done] - tau)
@@ -328,9 +311,9 @@ def follow_neurons(
                 speed = np.sqrt(inner(moving, START, moving, START)) + 1e-300
                 far = 0.0 if asleep else 2.0 * FOLLOWED_TO_ORIGIN * size / speed * lean
                 driven = DRIVEN * rules.largest_drive
-                if asleep and returns <= RETURNS and way_out(step, neuron, tau, lean, driven, moving[0]):
+                if asleep and returns <= RETURNS and way_out_apart(step, neuron, tau, lean, driven, moving[0]):
                     asleep, far = False, FOLLOWED_TO_ORIGIN * size
-                pass_origin(step, neuron, log, moving[0], far, tau)
+                pass_origin_apart(step, neuron, log, moving[0], far, tau)
                 turned, limit = 0.0, -1.0
                 for line in range(lines):
                     due[line] = 0.0
@@ -340,38 +323,36 @@ def follow_neurons(
                 holding = together
             elif kind == NO_EVENT:
                 continue
-            elif kind == MEETS_KINK:
-                met, side, held[holding] = line, int(signs[line]), line
-                together = add_touching(
-                    step.normals, neuron, watch, listed, turned, MEETING_HEIGHT * size, holding + 1, line
-                )
-                for m in range(together):
-                    due[held[m]] = turned
-                if together == 1:
-                    together, holding = NONE, meet(step, neuron, log, Moment(tau, lean, rounding), line)
-                elif until == 0.0:
-                    ahead = SHARE_AHEAD
             else:
-                # a hold that turns ends all: what attracted now repels, and the neuron leaves to the side that pushes less
-                together = add_touching(step.normals, neuron, watch, listed, turned, MEETING_HEIGHT * size, holding, NOBODY)
+                if kind == MEETS_KINK:
+                    met, side, held[holding] = line, int(signs[line]), line
+                count = holding + 1 if met >= 0 else holding
+                together = add_touching(step.normals, neuron, watch, listed, turned, MEETING_HEIGHT * size, count, met)
                 for m in range(together):
                     due[held[m]] = turned
-                limit = -1.0
-                if kind == TURNS:
-                    a[0], lean = 0.0, 1.0 if a[1] >= 0.0 else -1.0
-                if kind != TURNS or together == 1:
-                    fresh = held[0 if kind == TURNS else line]
-                    side, below, above = 1 if kind == LEAVES_ABOVE else -1, 0.0, 0.0
-                    jump_from(step.jumps, fresh, tau, polynomials[0])
+                if met >= 0:
+                    if together == 1:
+                        together, holding = NONE, meet_apart(step, neuron, log, Moment(tau, lean, rounding), line)
+                    elif until == 0.0:
+                        ahead = SHARE_AHEAD
+                else:
+                    # a hold that turns ends all: what attracted now repels, and the neuron leaves to the side that pushes less
+                    limit = -1.0
                     if kind == TURNS:
-                        middle, half = inner(step.normals, fresh, drive, START), 0.5 * polynomials[0, 0]
-                        below, above = lean * (middle - half), lean * (middle + half)
-                        side = 1 if below + above < 0.0 else -1
-                    turn_to(neuron, log, polynomials[0], step.normals, fresh, side)
-                    note(log, tau, fresh, RELEASE, below, above, np.nan, float(side))
-                    for m in range(0 if kind == TURNS else line, together - 1):
-                        held[m] = held[m + 1]
-                    together, holding, ahead = together - 1 if together > holding else NONE, holding - 1, SHARE_AHEAD
+                        a[0], lean = 0.0, 1.0 if a[1] >= 0.0 else -1.0
+                    if kind != TURNS or together == 1:
+                        fresh = held[0 if kind == TURNS else line]
+                        side, below, above = 1 if kind == LEAVES_ABOVE else -1, 0.0, 0.0
+                        jump_from(step.jumps, fresh, tau, polynomials[0])
+                        if kind == TURNS:
+                            middle, half = inner(step.normals, fresh, drive, START), 0.5 * polynomials[0, 0]
+                            below, above = lean * (middle - half), lean * (middle + half)
+                            side = 1 if below + above < 0.0 else -1
+                        turn_to(neuron, log, polynomials[0], step.normals, fresh, side)
+                        note(log, tau, fresh, RELEASE, below, above, np.nan, float(side))
+                        for m in range(0 if kind == TURNS else line, together - 1):
+                            held[m] = held[m + 1]
+                        together, holding, ahead = together - 1 if together > holding else NONE, holding - 1, SHARE_AHEAD
             if together > 0:
                 holding = settle_apart(step, neuron, log, Moment(tau, lean, rounding), together, ahead)
             if met >= 0 and signs[met] == side:

@@ -34,6 +34,6 @@ def make_field(problem: Problem) -> Field:
     return TwoLayerField(problem) if problem.network.layers == 2 else DeepField(problem)
 
 
-def field_of_descent(problem: Problem) -> Field:
-    """The same for gradient descent: small problems take less time than compiling would."""
+def field_for_few(problem: Problem) -> Field:
+    """The same where little is asked of it: small problems take less time than compiling would."""
     return FewProducts(problem) if FewProducts.suits(problem) else make_field(problem)

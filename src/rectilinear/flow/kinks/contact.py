@@ -16,7 +16,7 @@ from ..compiled import kernel, part
 from ..small_systems import solve_dependent
 from ..tolerances import NO_KINK_SPEED
 from .geometry import KinkArrays, Kinks
-from .repelling_points import DEPENDENT_NORMALS, pinned_line, sides_after_turn, sides_of_descent
+from .repelling_points import DEPENDENT_NORMALS, have_turned, pinned_line, sides_after_turn_apart, sides_of_descent_apart
 from .single_neuron import NOBODY
 
 MOST_TURNS = 4  # of a neuron over one line that repels, before it is let go where it is
@@ -85,14 +85,15 @@ def settle_as_descent(
     Also that line, and what crossing it would add to the velocity along it; -1 where there is no such choice. Several lines that
     held it and now repel, as its outgoing weight has changed sign, are left as by descent: one after the other, their order would count.
     """
-    begin = sides_after_turn(gram, below, pushes, came_from)
+    begin = sides_after_turn_apart(gram, below, pushes, came_from) if have_turned(pushes, came_from) > 1 else came_from
     outcome, q, mu = settle_together(gram, below, pushes, begin, slowest)
     pinned, push = pinned_line(gram, outcome, pushes, slowest), 0.0
     if pinned < 0:
         pinned = _might_turn_back(gram, q, pushes, came_from, outcome, slowest)
     if pinned >= 0:
         push = -outcome[pinned] * pushes[pinned]
-        sides, ways, leaves = sides_of_descent(gram, below, pushes, came_from, arriving(gram, below, pushes, came_from))
+        coming = arriving(gram, below, pushes, came_from)
+        sides, ways, leaves = sides_of_descent_apart(gram, below, pushes, came_from, coming)
         if leaves:
             outcome, q, mu = settle_together(gram, below, pushes, sides, slowest)
         elif ways == 1:

@@ -14,15 +14,29 @@ from __future__ import annotations
 import numpy as np
 
 from ...arrays import Array
-from ..compiled import fast_part, in_line, part
+from ..apart import apart
+from ..compiled import fast_part, part, part_of_its_own
 from ..polynomials import START, inner, slope_and_bend, value
-from .single_neuron import EVENT_FIELDS, NOBODY, SUSPECT, KnownStep, Log, Neuron, Piece, Watch, jump_from, note, repels
+from .single_neuron import (
+    EVENT_FIELDS,
+    NOBODY,
+    NONE,
+    SUSPECT,
+    KnownStep,
+    Log,
+    Neuron,
+    Piece,
+    Watch,
+    jump_from,
+    note,
+    repels,
+)
 
 # Of the crossing in `crossed`: its slope at the last event is nan at the crossing itself.
 LINE, SPEED, SLOPE, PIECE_END = 0, 1, 2, 3
 
 
-@in_line
+@part_of_its_own
 def suspect_forks(
     step: KnownStep, neuron: Neuron, watch: Watch, log: Log, count: int, piece: Piece, tau: float, until: float, met: int, event: bool
 ) -> None:  # fmt: skip
@@ -51,10 +65,13 @@ def suspect_forks(
     if met >= 0 and repels(step, neuron, met):
         slope = watch.arrival[0]
         if slope * slope <= 2.0 * piece.close * watch.arrival[1]:
-            _suspect(step, neuron, log, met, tau + until, neuron.signs[met], slope)
+            _suspect(step, neuron, log, met, tau + until, NONE + neuron.signs[met], slope)
         stays = tau + until + piece.close / max(-slope, 1e-300)
         if crossed[LINE] < 0.0 or stays > crossed[PIECE_END]:
             crossed[LINE], crossed[SPEED], crossed[SLOPE], crossed[PIECE_END] = met, -slope, np.nan, stays
+
+
+suspect_forks_apart = apart(suspect_forks, "n")
 
 
 @part

@@ -23,6 +23,7 @@ from ..threads import in_shares
 from ..tolerances import AT_ORIGIN, INDEPENDENT_NORMALS, INDEPENDENT_NORMALS_GRAM, NEARLY_HELD_NORMAL
 from .crossings import look_at_lines, look_at_split, next_catch
 
+FEW_HEIGHTS = 40_000  # neurons x lines
 MOST_REMEMBERED = 2**28  # bytes of samples as seen by patterns met before
 
 
@@ -104,7 +105,11 @@ class Kinks:
         return np.asarray(self.problem.loss.pull(self.problem.y, f)) / len(f), crossed
 
     def _look_at_all(self, theta: Array, signs: Signs) -> tuple[Array, Array, Indices]:
-        """`look_at_lines` of all neurons, shared among threads where they are many."""
+        """`look_at_lines` of all neurons: shared among threads where they are many, and not worth compiling where they are few."""
+        if theta.shape[0] * len(self) <= FEW_HEIGHTS:
+            heights, a = theta @ self.turned, theta[:, -1]
+            crossed = np.argwhere(heights * signs < 0.0)
+            return a @ heights, a @ np.abs(heights), crossed
         parts = in_shares(partial(look_at_lines, theta, self._turned_normals, signs), len(theta), theta.size * len(self))
         odd, even = (np.sum([part[k] for part in parts], axis=0) for k in range(2))
         return odd, even, np.concatenate([part[2] for part in parts])

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...arrays import Array, Signs
 from ..compiled import kernel
+from ..state import row_lengths
 from ..tolerances import AT_ORIGIN, TINY
 from .contact import resolve
 from .geometry import Kinks
@@ -86,43 +87,19 @@ def _ascended(kinks: Kinks, sign_a: float, pull: Array) -> tuple[Array, Array, t
     return w, _ascend(w, kinks.normals, base, halves, FIRST_ASCENT, LAST_ASCENT), (base, halves)
 
 
-@kernel
 def _ascend(directions: Array, normals: Array, base: Array, halves: Array, first: float, last: float) -> Array:
     """Move unit vectors u (m, inputs), in place, to the highest point met on an ascent of base.u + sum_l halves_l |n_l.u|: its heights.
 
     Its steps shrink from `first` to `last`.
     """
-    (lines, d), highest = normals.shape, np.full(len(directions), -np.inf)
-    slope, u = np.empty(d), np.empty(d)
-    shrinks = (last / first) ** (1.0 / (ASCENTS - 1))
-    for m in range(len(directions)):
-        step = first
-        for j in range(d):
-            u[j] = directions[m, j]
-        for _ in range(ASCENTS):
-            value = 0.0
-            for j in range(d):
-                slope[j] = base[j]
-                value += base[j] * u[j]
-            for line in range(lines):
-                height = 0.0
-                for j in range(d):
-                    height += normals[line, j] * u[j]
-                push = halves[line] if height > 0.0 else -halves[line]
-                value += push * height
-                for j in range(d):
-                    slope[j] += push * normals[line, j]
-            if value > highest[m]:
-                highest[m] = value
-                for j in range(d):
-                    directions[m, j] = u[j]
-            size, length = max(np.sqrt((slope * slope).sum()), TINY), 0.0
-            for j in range(d):
-                u[j] += step * slope[j] / size
-                length += u[j] * u[j]
-            for j in range(d):
-                u[j] /= max(np.sqrt(length), TINY)
-            step *= shrinks
+    u, highest = directions.copy(), np.full(len(directions), -np.inf)
+    for step in np.geomspace(first, last, ASCENTS):
+        slopes = base + np.where(u @ normals.T > 0.0, halves, -halves) @ normals
+        heights = np.einsum("mj,mj->m", u, slopes)
+        higher = heights > highest
+        highest[higher], directions[higher] = heights[higher], u[higher]
+        u += (step / np.maximum(row_lengths(slopes), TINY))[:, None] * slopes
+        u /= np.maximum(row_lengths(u), TINY)[:, None]
     return highest
 
 

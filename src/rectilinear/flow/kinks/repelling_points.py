@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...arrays import Array, Indices, Signs
-from ..compiled import part
+from ..apart import apart
+from ..compiled import part, part_of_its_own
 from .single_neuron import NONE
 
 DEPENDENT_NORMALS = 1e-12  # squared length of a unit normal off the span of others at which it lies in it
@@ -110,7 +111,7 @@ def _step_all(z: Array, v: Array, gram: Array, below: Array, pushes: Array, shar
             z[k, n] += shares[n] * v[k, n]
 
 
-@part
+@part_of_its_own
 def sides_of_descent(gram: Array, below: Array, pushes: Array, signs: Signs, coming: Array) -> tuple[Signs, int, bool]:
     """Sides of the lines that repel, where most descents go that get to a point with the velocities `coming` along the normals.
 
@@ -142,6 +143,9 @@ def sides_of_descent(gram: Array, below: Array, pushes: Array, signs: Signs, com
     return ways[most, :size], found, ways[most, size] > 0
 
 
+sides_of_descent_apart = apart(sides_of_descent, "s1,i,b")
+
+
 @part
 def _count_vote(ways: Array, votes: Indices, found: int) -> int:
     """Count the way in row `found`, which is another one unless it is as one before; how many there are then."""
@@ -157,21 +161,26 @@ def _count_vote(ways: Array, votes: Indices, found: int) -> int:
 
 
 @part
+def have_turned(pushes: Array, signs: Signs) -> int:
+    """How many lines held a neuron (sign 0) and repel now, as its outgoing weight has changed sign."""
+    turned = 0
+    for k in range(signs.shape[0]):
+        turned += 1 if signs[k] == 0 and pushes[k] > 0.0 else 0
+    return turned
+
+
+@part_of_its_own
 def sides_after_turn(gram: Array, below: Array, pushes: Array, signs: Signs) -> Signs:
     """Signs with sides for lines that held a neuron (0) and repel since its outgoing weight has changed sign: by a vote of descents.
 
     That weight goes through zero at a constant rate: z -> z + s v(sgn z), s from -1 to 1. Until s = 0 these lines attract, and z goes
-    from side to side of all of them; after, it goes on from where that has left it. One such line, or none: the signs as given.
+    from side to side of all of them; after, it goes on from where that has left it.
     Where descents begin, how many steps they take and where within a step s = 0 are spread evenly, whatever the order of the lines.
     Where two ways are nearly as frequent the vote is close to a toss: the neuron of tests/test_turns.py goes one of two ways in 52 and
     47 % of 20,000 modelled descents, in 119 and 115 of 240 real ones. On 80 random turns of 2 to 4 lines the vote was that of 6,000
     random descents five times as long but for four, three of them nearly parallel lines, where descents settle slowly.
     """
-    size, turned, found = signs.shape[0], 0, NONE
-    for k in range(size):
-        turned += 1 if signs[k] == 0 and pushes[k] > 0.0 else 0
-    if turned < 2:
-        return signs
+    size, found = signs.shape[0], NONE
     ways, votes = np.empty((DESCENTS_PAST_TURN, size), np.int8), np.zeros(DESCENTS_PAST_TURN, np.intp)
     z, speed = _asides(DESCENTS_PAST_TURN, gram, below, pushes), _largest(below)
     v, shares, halves, begun = np.empty(z.shape), np.empty(z.shape[1]), np.empty(z.shape[1]), np.empty(z.shape[1])
@@ -189,6 +198,9 @@ def sides_after_turn(gram: Array, below: Array, pushes: Array, signs: Signs) -> 
             ways[found, k] = (1 if z[k, n] > 0.0 else -1) if signs[k] == 0 and pushes[k] > 0.0 else signs[k]
         found = _count_vote(ways, votes, found)
     return ways[np.argmax(votes)]
+
+
+sides_after_turn_apart = apart(sides_after_turn, "s1")
 
 
 @part

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...arrays import Array
 from ..apart import apart
-from ..compiled import in_line, part, part_of_its_own
+from ..compiled import in_line, part_of_its_own
 from ..polynomials import START, inner, value
 from .contact import arriving, settle_as_descent_apart
 from .single_neuron import (
@@ -107,7 +107,7 @@ def settle(step: KnownStep, neuron: Neuron, log: Log, moment: Moment, count: int
 settle_apart = apart(settle, "i")
 
 
-@part
+@part_of_its_own
 def meet(step: KnownStep, neuron: Neuron, log: Log, moment: Moment, line: int) -> int:
     """A free neuron reaches a kink, and no other: it crosses, is held, or grazes it; how many kinks hold it."""
     came_from, jump, (tau, lean, slow) = int(neuron.signs[line]), neuron.polynomials[0], moment
@@ -127,3 +127,6 @@ def meet(step: KnownStep, neuron: Neuron, log: Log, moment: Moment, line: int) -
     share = min(max(-below / push, 0.0), 1.0)
     note(log, tau, line, HOLD, under, over, share, float(-came_from))
     return 1
+
+
+meet_apart = apart(meet, "i")

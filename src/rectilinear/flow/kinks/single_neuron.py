@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...arrays import Array, Indices, Mask, Signs
-from ..compiled import fast_kernel, fast_part, in_line, part
+from ..apart import apart
+from ..compiled import fast_kernel, fast_part, fast_part_of_its_own, in_line, part, part_of_its_own
 from ..polynomials import START, add_row, first_fall, inner, shift, slope_and_bend
 
 
@@ -149,14 +150,17 @@ def jump_from(jumps: Array, line: int, tau: float, out: Array) -> None:
     shift(out, degree, tau)
 
 
-@part
+@part_of_its_own
 def first_release(
-    step: KnownStep, neuron: Neuron, shares: Array, count: int, tau: float, until: float, slack: float, rounding: float
+    step: KnownStep, neuron: Neuron, gram: Array, shares: Array, count: int, order: int,
+    tau: float, until: float, slack: float, rounding: float,
 ) -> tuple[float, int, int]:  # fmt: skip
-    """When the first of `count` holds ends within `until`, which, and to which side; NO_EVENT if none does."""
+    """When the first of `count` holds ends within `until`, which, and to which side; or TURNS where a falls through zero, which ends all;
+    NO_EVENT if none does."""
     best, who, kind = until, -1, NO_EVENT
     jump, margin, work = neuron.polynomials[0], neuron.polynomials[1], neuron.polynomials[2]
-    degree = step.jumps.shape[1] - 1
+    degree, a = step.jumps.shape[1] - 1, neuron.a
+    find_shares(neuron.held, count, step.normals, neuron.drive, gram, shares)
     for m in range(count):
         jump_from(step.jumps, neuron.held[m], tau, jump)
         sign = 1.0 if jump[0] > 0.0 else -1.0
@@ -175,7 +179,14 @@ def first_release(
             u = first_fall(margin, first, degree, best, work)
             if u < best:
                 best, who, kind = u, m, LEAVES_ABOVE if side > 0 else LEAVES_BELOW
-    return best, who, kind
+    sign = 1.0 if a[0] > 0.0 or (a[0] == 0.0 and a[1] > 0.0) else -1.0
+    for j in range(order + 1):
+        margin[j] = sign * a[j]
+    u = first_fall(margin, 1 if a[0] == 0.0 else 0, order, best, work)
+    return (u, who, TURNS) if u < best else (best, who, kind)
+
+
+first_release_apart = apart(first_release, "f,i,i")
 
 
 @in_line
@@ -205,7 +216,7 @@ def repels(step: KnownStep, neuron: Neuron, line: int) -> bool:
     return step.jumps[line, 0] * neuron.a[0] > 0.0
 
 
-@fast_part
+@fast_part_of_its_own
 def first_meeting(
     step: KnownStep, neuron: Neuron, watch: Watch, count: int, piece: Piece, fresh: int, released: float
 ) -> tuple[float, int, int]:
@@ -262,6 +273,9 @@ def first_meeting(
     return best, where, close
 
 
+first_meeting_apart = apart(first_meeting, "f,i,i")
+
+
 @fast_part
 def turn_to(neuron: Neuron, log: Log, jump: Array, normals: Array, line: int, side: int) -> None:
     """Give a line its new side (0: held): the drive follows by its `jump`, and the next event gets n.M_k for the outputs' moments."""
@@ -281,7 +295,7 @@ def note(log: Log, tau: float, line: int, kind: int, below: float, above: float,
     log.happened[0] += 1
 
 
-@part
+@part_of_its_own
 def pass_origin(step: KnownStep, neuron: Neuron, log: Log, along: Array, far: float, tau: float) -> None:
     """At w = 0 all kinks are met at once: go on by `far` in the direction `along`, or stay if that is 0.
 
@@ -304,7 +318,10 @@ def pass_origin(step: KnownStep, neuron: Neuron, log: Log, along: Array, far: fl
             note(log, tau, line, RELEASE if held else UNTOLD, 0.0, 0.0, np.nan, float(change))
 
 
-@part
+pass_origin_apart = apart(pass_origin, "n")
+
+
+@part_of_its_own
 def way_out(step: KnownStep, neuron: Neuron, tau: float, lean: float, least: float, along: Array) -> bool:
     """Write the direction, along or against a normal, in which the potential that drives a neuron from w = 0 is largest.
 
@@ -331,6 +348,9 @@ def way_out(step: KnownStep, neuron: Neuron, tau: float, lean: float, least: flo
         for k in range(inputs):
             along[k] = -normals[way, k] if against else normals[way, k]
     return way >= 0
+
+
+way_out_apart = apart(way_out, "b")
 
 
 @part
