@@ -5,13 +5,17 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from numba.core import event
 
 import rectilinear as rl
-from rectilinear import cli, datasets
+import rectilinear_command
+from rectilinear import cli, datasets, kept_kernels
+from rectilinear.progress import compilation
 from rectilinear.tables import KINDS
 
 SMALL = ("six_points", "--width", "6", "--scale", "0.1")
@@ -187,6 +191,50 @@ def test_an_interrupted_run_keeps_what_there_is(call, tmp_path, monkeypatch):
     saved = rl.load(tmp_path / "run.nc")
     assert saved.status is rl.Status.INTERRUPTED
     assert 1 <= len(saved) < 31
+
+
+@pytest.mark.parametrize(
+    ("compiled", "kept", "said"),
+    [
+        (False, True, "interrupted before there was anything to keep"),
+        (True, True, "interrupted while kernels were compiled; those that are done are kept"),
+        (True, False, "interrupted while kernels were compiled; none of them can be kept"),
+    ],
+)
+def test_an_interrupt_before_a_run_is_a_sentence(call, monkeypatch, compiled, kept, said):
+    def interrupted(*_, **__):
+        if not compiled:
+            raise KeyboardInterrupt
+        with event.trigger_event("numba:compile", {"dispatcher": SimpleNamespace(py_func=interrupted)}):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(compilation(), "interrupted", False)
+    monkeypatch.setattr(kept_kernels, "_unkept", [] if kept else ["a full disk"])
+    monkeypatch.setattr("rectilinear.cli.runs.simulate", interrupted)
+    result = call(*SIMULATE)
+    assert (result.exit_code, result.stdout, result.stderr) == (130, "", said + "\n")
+
+
+def test_an_interrupt_while_the_command_line_is_imported_is_a_sentence(monkeypatch, capsys):
+    class Interrupted:
+        @staticmethod
+        def find_spec(name, *_):
+            if name == "rectilinear.cli":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "rectilinear.cli")
+    monkeypatch.setattr(sys, "meta_path", [Interrupted, *sys.meta_path])
+    with pytest.raises(SystemExit) as ended:
+        rectilinear_command.main()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "interrupted before anything was begun\n"
+
+
+def test_the_command_is_the_command_line(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["rectilinear", "--version"])
+    with pytest.raises(SystemExit, match="0"):
+        rectilinear_command.main()
+    assert capsys.readouterr().out == f"rectilinear {rl.__version__}\n"
 
 
 @pytest.mark.parametrize("status", [rl.Status.DIVERGED, rl.Status.CHATTERING])

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -92,6 +93,18 @@ def test_an_interrupt_ends_the_other_process(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert helper.process.poll() is not None
+
+
+def test_an_interrupt_while_waiting_for_the_other_process_is_one_of_compiling(monkeypatch):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(compilation(), "interrupted", False)
+    helper = first_use._Helper(SMALL)
+    helper.process = SimpleNamespace(wait=interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        helper.wait()
+    assert compilation().interrupted
 
 
 @pytest.mark.parametrize("executable", ["", None, "/nowhere/python", "/bin/sh"])

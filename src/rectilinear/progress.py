@@ -97,7 +97,8 @@ def reporter(progress: Wanted) -> Report | None:
 
 
 class Compilation:
-    """How long kernels have been compiled by this process; says on stderr, at the first one, why nothing seems to happen.
+    """How long kernels have been compiled by this process, and whether that was interrupted; says on stderr, at the first one, why nothing
+    seems to happen.
 
     Python's garbage collector rests meanwhile: compilers make millions of objects that live, and looking through them again and
     again takes a tenth of the time.
@@ -107,6 +108,7 @@ class Compilation:
         from numba.core import event
 
         self.seconds, self._since, self._depth, self._collects = 0.0, 0.0, 0, False
+        self.interrupted = False
         listener = type("Listener", (event.Listener,), {"on_start": self._start, "on_end": self._end})()
         event.register("numba:compile", listener)  # type: ignore[no-untyped-call]
 
@@ -121,6 +123,7 @@ class Compilation:
 
     def _end(self, event: Any) -> None:
         self._depth -= 1
+        self.interrupted = self.interrupted or sys.exc_info()[0] is KeyboardInterrupt
         if self._depth == 0:
             self.seconds += time.perf_counter() - self._since
             if self._collects:
@@ -132,6 +135,16 @@ def _how_often() -> str:
 
     reason = why_not_kept()
     return f"in every process anew, as they cannot be kept ({reason}; {HINT})" if reason else "once after an install"
+
+
+def interruption() -> str:
+    """What an interrupt that nobody else answers has cost."""
+    if not compilation.cache_info().currsize or not compilation().interrupted:
+        return "interrupted before there was anything to keep"
+    from .kept_kernels import why_not_kept
+
+    kept = "none of them can be kept" if why_not_kept() else "those that are done are kept"
+    return f"interrupted while kernels were compiled; {kept}"
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..jsonable import json_text
-from .group import main
+from .group import INTERRUPTED, main
 from .problems import taking
 from .side_by_side import side_by_side_options
 
@@ -43,7 +43,7 @@ def reproduce_command(
     except KeyboardInterrupt:
         if not quiet:
             click.echo(f"interrupted; the same command goes on with what is left (done claims are kept in {out})", err=True)
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
     if as_json:
         click.echo(ledger.to_json())
     elif not quiet:

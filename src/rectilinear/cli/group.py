@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +11,9 @@ import click
 
 from ..errors import RectilinearError, did_you_mean
 from ..plugins import PluginWarning
+from ..progress import interruption
+
+INTERRUPTED = 130  # exit code
 
 
 class Refusal(click.ClickException):
@@ -45,6 +49,9 @@ class RefusingGroup(click.Group):
             return super().invoke(ctx)
         except RectilinearError as error:
             raise Refusal(str(error)) from error
+        except KeyboardInterrupt:
+            click.echo(interruption(), err=True)
+            sys.exit(INTERRUPTED)
         except MemoryError as error:
             raise Refusal(f"the run must fit in memory ({error}); keep fewer points, or take a smaller network.") from error
 

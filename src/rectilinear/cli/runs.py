@@ -18,12 +18,12 @@ from ..long_trajectory import LongTrajectory
 from ..problem import Problem
 from ..progress import ProgressBar, Report
 from ..trajectory import Status, Trajectory
-from .group import main
+from .group import INTERRUPTED, main
 from .problems import of_a_problem, problem_from, taking
 
 CONVERGES = "converges"  # what --until says to go on until the direction does
 KEPT_POINTS = 200  # states that gradient descent keeps unless told otherwise
-EXIT_CODES = {Status.CHATTERING: 1, Status.STUCK: 1, Status.DIVERGED: 1, Status.INTERRUPTED: 130}
+EXIT_CODES = {Status.CHATTERING: 1, Status.STUCK: 1, Status.DIVERGED: 1, Status.INTERRUPTED: INTERRUPTED}
 
 DELIVERY_OPTIONS = (
     click.option("--out", type=click.Path(path_type=Path), help="Save the run as netCDF."),

@@ -13,7 +13,7 @@ import click
 
 from ..errors import FileError, InputError
 from ..progress import ProgressBar
-from .group import main
+from .group import INTERRUPTED, main
 
 if TYPE_CHECKING:
     from ..sweep import Plan, Tally
@@ -90,7 +90,7 @@ def run_command(
             tally = sweep_plan(plan, out, jobs, engine, part, tell)
     except KeyboardInterrupt:
         click.echo(f"interrupted; the same command goes on with what is left (finished runs are kept in {out})", err=True)
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
     if as_json:
         click.echo(json.dumps({"runs": tally.of, "found": tally.found, "done": tally.done, "failed": tally.failed}))
     elif not quiet:

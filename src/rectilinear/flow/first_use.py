@@ -145,9 +145,13 @@ class _Helper:
     def wait(self) -> None:
         """Until the other process is done; that is compiling too, which no budget of seconds counts."""
         if self.process is not None:
-            since = time.perf_counter()
-            self.process.wait()
-            compilation().seconds += time.perf_counter() - since
+            since, clock = time.perf_counter(), compilation()
+            try:
+                self.process.wait()
+            except KeyboardInterrupt:
+                clock.interrupted = True
+                raise
+            clock.seconds += time.perf_counter() - since
 
     def __enter__(self) -> _Helper:
         self._listening.__enter__()
