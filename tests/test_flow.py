@@ -8,7 +8,7 @@ import pytest
 import rectilinear as rl
 from rectilinear.events import Events, Kind
 from rectilinear.flow import budgets, choose
-from rectilinear.flow.engines import kink_exact
+from rectilinear.flow.engines import alternative, kink_exact
 from rectilinear.flow.field.frozen import FrozenField
 from rectilinear.flow.steppers import radau
 
@@ -160,6 +160,15 @@ def test_stop_loss_looks_at_the_loss_without_regularisation(loss):
         run = rl.simulate(problem, [500.0], stop_loss=0.2, method=method)
         assert run.status is rl.Status.LOSS_REACHED
         assert run.loss[-1] < 0.2 < run.objective[-1]
+
+
+@pytest.mark.parametrize(("end", "methods"), [(1e-3, 1), (1.0, 2)])
+def test_methods_that_did_nothing_are_not_named(monkeypatch, end, methods):
+    """What would take over after the last step is not asked to."""
+    monkeypatch.setattr(alternative.Alternative, "is_due", lambda *_: True)
+    run = rl.simulate(six_points(scale=0.5), [0.0, end], method="follow")
+    assert run.status is rl.Status.FINISHED
+    assert str(run.provenance["method"]).count(",") == methods - 1
 
 
 def interrupting(after):

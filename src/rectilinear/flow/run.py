@@ -146,6 +146,7 @@ def drive(kept: Kept, times: Array, watch: Watch, rules: Rules, clock: str = "t 
     ending = None
     try:
         while done < len(times) and ending is None:
+            kept.hand_over()
             engine = kept.engine
             fraction = engine.t / end if end else 0.0
             over = watch.over_budget(min(max(fraction, 0.0), 1.0), clock.format(engine.t))
@@ -155,7 +156,6 @@ def drive(kept: Kept, times: Array, watch: Watch, rules: Rules, clock: str = "t 
             if not went:
                 if engine.chattering:
                     ending = Ending(Status.CHATTERING)
-                kept.hand_over()
                 continue
             last, why = rules.within() or (engine.step_end, None)
             passed = bisect_right(asked, last)
@@ -168,7 +168,6 @@ def drive(kept: Kept, times: Array, watch: Watch, rules: Rules, clock: str = "t 
             speed, objective = engine.commit()
             met = rules.met(speed, objective) if isfinite(objective) else Status.DIVERGED
             ending = Ending(met) if met and (ending is None or met is Status.DIVERGED) else ending
-            kept.hand_over()
     except OutOfTime:
         ending = Ending(Status.OUT_OF_SECONDS)
     except KeyboardInterrupt:
