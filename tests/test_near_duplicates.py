@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rectilinear import Dataset, Network, Problem, simulate
+from rectilinear import Dataset, Network, Problem, diagnose, simulate
 
 
 def near_duplicates(seed: int, gap: float) -> Problem:
@@ -36,3 +36,15 @@ def test_a_run_says_that_samples_share_kinks(gap: float, said: bool) -> None:
     run = simulate(near_duplicates(0, gap), times=[0.0, 0.1])
     assert ("samples share the kink of another whose direction is within 1e-09" in repr(run)) == said
     assert ("shared_kinks" in run.provenance) == said
+
+
+@pytest.mark.parametrize(("gap", "said"), [(1e-7, True), (1e-4, False), (0.0, False)])
+def test_a_diagnosis_names_samples_that_nearly_coincide(gap: float, said: bool) -> None:
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((12, 3))
+    x[9] = x[4] + [0.0, gap * np.sqrt(np.mean(np.sum(x**2, axis=1))), 0.0]
+    data = Dataset(x, rng.standard_normal(12), features=("age", "height", "weight"), file_lines=tuple(range(2, 14)))
+    warnings = " ".join(diagnose(Problem(data, Network(3, (5,)))).warnings)
+    named = "2 samples lie next to others (first: line 6 and line 11, 1e-07 of their size apart, most in 'height')"
+    assert (named in warnings) == said
+    assert ("lie next to others" in warnings) == said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from ..arrays import Array, Mask
 from ..dataset import Dataset
@@ -13,6 +14,7 @@ from .diagnosis import Suggestion
 OFF_CENTRE = 0.5  # mean of an input, in units of its root mean square, from which on centring is worth a word
 UNEVEN = 1e3  # ratio of the sizes of two inputs from which on the larger one alone is learned at first
 CONSTANT = 1e-6  # by which what inputs make together may be off 1
+NEARLY_ALIKE = 1e-6  # distance of two samples over their root mean square size, below which they are one but for rounding
 COUNTED = 10  # rows from which on a column that counts them is no coincidence
 NAMED = 3  # inputs that a sentence names
 
@@ -99,7 +101,7 @@ def _constant_together(data: Dataset) -> Mask:
 
 
 def remarks_on(problem: Problem) -> list[str]:
-    """What is odd about the samples: zero rows, duplicates."""
+    """What is odd about the samples: zero rows, duplicates, near ones."""
     data, found = problem.data, []
     zero = ~data.x.any(axis=1)
     if zero.any():
@@ -114,7 +116,26 @@ def remarks_on(problem: Problem) -> list[str]:
     if repeated:
         copies = of_number(repeated, "sample repeats", "samples repeat")
         found.append(f"{copies} others exactly: p-values, which count samples, are too small.")
-    return found
+    return found + _nearly_alike(data)
+
+
+def _nearly_alike(data: Dataset) -> list[str]:
+    """A remark on samples that are off others by next to nothing, as where one thing was measured twice."""
+    different, rows = np.unique(data.x, axis=0, return_index=True)
+    size = float(np.sqrt(np.mean(np.sum(data.x**2, axis=1))))
+    found = cKDTree(different).query(different, k=2, distance_upper_bound=NEARLY_ALIKE * size)
+    apart, nearest = np.asarray(found[0]), np.asarray(found[1])
+    close = np.flatnonzero(np.isfinite(apart[:, 1]))
+    if not close.size:
+        return []
+    first = close[rows[close].argmin()]
+    other = nearest[first, 1]
+    most = data.feature(int(np.abs(different[first] - different[other]).argmax()))
+    return [
+        f"{len(close)} samples lie next to others (first: {data.sample(int(rows[first]))} and {data.sample(int(rows[other]))}, "
+        f"{apart[first, 1] / size:.1g} of their size apart, most in {most}): neurons meet their kinks almost at once, and p-values, which "
+        "count samples, are too small; if one thing was measured twice, average."
+    ]
 
 
 def _names(problem: Problem, chosen: np.ndarray, verb: bool = True) -> str:
