@@ -48,9 +48,10 @@ def wrongly_sent():
     return figure
 
 
+RESOLUTION = 220  # dots per inch: twice what a page shows
 FIGURES = {"sliding": sliding, "diagnose": diagnose, "wrongly_sent": wrongly_sent}
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
     for name, draw in FIGURES.items():
-        draw().savefig(folder / f"{name}.png")
+        draw().savefig(folder / f"{name}.png", dpi=RESOLUTION)
