@@ -8,6 +8,7 @@ from scipy.optimize import linprog
 
 import rectilinear as rl
 from rectilinear import datasets
+from rectilinear.datasets import real
 
 ROUNDING = 1e-12
 FIT = 1e-8  # relative residual of a fit that is exact up to rounding and conditioning
@@ -213,6 +214,15 @@ def test_symmetrised_real_data_keeps_condition_3(name):
     assert data.promises == {"even_inputs", "odd_target"}
     assert same_rows(np.column_stack([data.x, data.y]), -np.column_stack([data.x, data.y]))
     assert data.name.endswith(" (symmetrised)")
+
+
+@pytest.mark.parametrize("name", ["breast_cancer", "diabetes", "digits"])
+def test_files_of_scikit_learn_hold_what_its_loaders_give(name, monkeypatch):
+    read = datasets.make(name)
+    monkeypatch.setitem(real.FILES, f"load_{name}", (("nowhere.csv",), ",", 0))
+    loaded = datasets.make(name)
+    np.testing.assert_array_equal(read.y, loaded.y)
+    np.testing.assert_allclose(read.x, loaded.x, rtol=0, atol=1e-13)  # one of them is scaled there already
 
 
 def test_real_data_says_what_it_needs(monkeypatch):

@@ -7,6 +7,8 @@ Condition 3 of Zhang et al. hold exactly.
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,12 @@ from ..dataset import Dataset
 from ..errors import InputError
 from .options import require_switch
 
+# By the name of its loader: the files of a data set, whose last column are the labels, what separates columns, and lines before them.
+FILES: dict[str, tuple[tuple[str, ...], str | None, int]] = {
+    "load_breast_cancer": (("breast_cancer.csv",), ",", 1),
+    "load_diabetes": (("diabetes_data_raw.csv.gz", "diabetes_target.csv.gz"), None, 0),
+    "load_digits": (("digits.csv.gz",), ",", 0),
+}
 BRIGHTEST = 16.0  # pixels of the digits run from 0 to 16
 
 
@@ -45,12 +53,25 @@ def diabetes(symmetrised: bool = False) -> Dataset:
 
 
 def _shipped(loader: str) -> tuple[Array, Array]:
-    try:
-        import sklearn.datasets
-    except ImportError as error:
+    """Inputs and labels, read from the files of scikit-learn: importing it takes a second."""
+    package = find_spec("sklearn")
+    if package is None or package.origin is None:
         raise InputError(
             "scikit-learn is required for the real data sets and is not installed; install rectilinear[real-data]."
-        ) from error
+        )
+    folder, (names, separator, header) = Path(package.origin).parent / "datasets" / "data", FILES[loader]
+    try:
+        tables = [np.loadtxt(folder / name, delimiter=separator, skiprows=header, ndmin=2) for name in names]
+    except OSError:  # it keeps them elsewhere
+        return _loaded(loader)
+    columns = np.hstack(tables)
+    return columns[:, :-1], columns[:, -1]
+
+
+def _loaded(loader: str) -> tuple[Array, Array]:
+    """The same by scikit-learn itself."""
+    import sklearn.datasets
+
     load: Callable[..., Any] = getattr(sklearn.datasets, loader)
     x, y = load(return_X_y=True)
     return np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
