@@ -453,3 +453,14 @@ def test_smooth_steps_give_way_where_events_leave_no_time_between_them():
     exact = rl.simulate(problem, [0.0, 5.0], rtol=1e-7)
     assert run.loss[-1] == pytest.approx(exact.loss[-1], abs=1e-3 * exact.loss[0])
     assert choose.default_rtol(problem, "smooth") == choose.FOLLOWED_RTOL
+
+
+@pytest.mark.parametrize("seed", [7, 17])
+def test_neurons_are_followed_again_when_only_the_samples_beyond_a_kink_pull_otherwise(seed):
+    rng = np.random.default_rng(seed)
+    x, net = rng.standard_normal((40, 1)), rl.Network(inputs=1, widths=(20,))
+    data = rl.Dataset(x, np.sign(x[:, 0] + rng.standard_normal(40)))
+    problem = rl.Problem(data, net, net.init(scale=0.01, seed=seed), loss="exponential")
+    followed, exact = (rl.simulate(problem, [0.0, 20.0, 40.0], method=method, rtol=1e-6) for method in ("follow", "kinks"))
+    errors = [np.abs(one - other).max() for one, other in zip(followed.weights, exact.weights, strict=True)]
+    assert max(errors) < 1e-6 * max(np.abs(layer).max() for layer in exact.weights)

@@ -37,13 +37,12 @@ from ..steppers.stiff_directions import StiffDirections
 from .alternative import Alternative
 from .engine import Engine
 from .event_log import EventLog
-from .followed_paths import FollowedPaths
+from .followed_paths import UNCHANGED, FollowedPaths
 from .fork_twins import ForkTwins
 from .neuron_path import End, Start
 from .sleeping_neurons import SleepingNeurons
 
 AGREED = 0.2  # of the tolerance, that a further sweep would still change the weights by
-UNCHANGED = 0.03  # of the tolerance: neurons whose drive has changed by less are not followed again
 MOST_PULL_SWEEPS = 12
 SLOW_SWEEPS = 0.7  # contraction by a sweep that is not worth going on
 STIFF_SWEEPS = 4  # beyond so many sweeps more directions are solved for
@@ -233,16 +232,13 @@ class FollowedNeurons:
         solver = self._solver(h)
         pulls = self._guess(h, solver)
         drives = h * lines.drives(self.signs, pulls)
-        followed = np.full_like(drives, np.inf)
         mixing = Mixing()
         change, first_change = np.inf, np.inf
         for sweep in range(MOST_PULL_SWEEPS):
-            todo = ~(curves.size((drives - followed).transpose(0, 2, 1)).max(axis=1) <= UNCHANGED * self.rtol)
-            arrived = paths.follow(todo, drives, pulls)
+            arrived = paths.follow_changed(drives, pulls)
             self.counts["pieces"], paths.pieces = self.counts["pieces"] + paths.pieces, 0
             if not arrived:
                 return None
-            followed[todo] = drives[todo]
             outputs = paths.outputs()
             if self.problem.loss.code == 0:
                 new = -outputs

@@ -20,6 +20,7 @@ EVENTS_PER_CALL = 4096  # for which there is room at first: more neurons at a ca
 PATH_WORK = 250.0  # multiply-adds that take as long as a path of a neuron does for every line: 10,000 of these pay for a second thread
 TAYLOR_ORDER = 14  # of Taylor series, at most: pieces are as long as their order allows
 CLOSE_SHARE = 0.3  # of the tolerance, that kinks are within: neurons are mostly off by a tenth of it
+UNCHANGED = 0.03  # of the tolerance: neurons whose drive has changed by less are not followed again
 PIECE_SHARE = 0.01  # of the tolerance, for one piece of a neuron's path
 
 
@@ -41,6 +42,30 @@ class FollowedPaths:
             np.empty((neurons, len(saved), inputs)), np.empty((neurons, len(saved))),
         )  # fmt: skip
         self.happened = [self._event_room(0)] * neurons
+        self.tried: list[tuple[Array, Array]] = []  # drives at the start and pulls, sweep by sweep
+        self.followed_in = np.full(neurons, -1)  # the last sweep that each neuron was followed in
+
+    def follow_changed(self, drives: Array, pulls: Array) -> bool:
+        """Follow the neurons whose drives are no longer those that they were followed with; whether all of them arrived."""
+        todo = self.followed_in < 0
+        for sweep in np.unique(self.followed_in[~todo]):
+            drives_then, pulls_then = self.tried[sweep]
+            same = np.flatnonzero(self.followed_in == sweep)
+            changed = self._exceeds(drives[same] - drives_then[same])
+            todo[same[changed]] = True
+            same = same[~changed]
+            turned = same[
+                (self.end.signs[same] != self.start.signs[same]).any(axis=1)
+            ]  # where other samples drive it in the end
+            if len(turned):
+                todo[turned] = self._exceeds(self.h * self.lines.drives(self.end.signs[turned], pulls - pulls_then))
+        self.followed_in[todo] = len(self.tried)
+        self.tried.append((drives, pulls))
+        return self.follow(todo, drives, pulls)
+
+    def _exceeds(self, change: Array) -> Mask:
+        """Which changes of drives (neurons, s + 1, inputs) matter."""
+        return np.asarray(~(self.curves.size(change.transpose(0, 2, 1)).max(axis=1) <= UNCHANGED * self.rtol))
 
     def follow(self, todo: Mask, drives: Array, pulls: Array) -> bool:
         """Follow the neurons `todo` through the step; whether all of them arrived."""

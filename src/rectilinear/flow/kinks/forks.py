@@ -1,8 +1,8 @@
 """Where a neuron passes so close to a fork of the flow that the tolerance decides which way it goes.
 
-Over a kink that repels, and no other, neighbouring paths part: one that just reaches it is pushed on, one that just misses it, as it turns or is
-deflected by another kink in time, stays. Such passages are suspected here, cheaply and too often; what they amount to is measured by a
-twin on the other side (engines/fork_twins.py). With z the height over the kink and delta what is within the tolerance,
+Over a kink that repels, and no other, neighbouring paths part: one that just reaches it is pushed on, one that just misses it, as it
+turns or is deflected by another kink in time, stays. Such passages are suspected here, cheaply and too often; what they amount to is
+measured by a twin on the other side (engines/fork_twins.py). With z the height over the kink and delta what is within the tolerance,
 
 - a kink is missed if z has a minimum below delta, within a piece or where an event turns its slope;
 - a crossing may have been missed if without it the path had turned within a depth of delta, by itself (its parabola does), or at an
