@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -455,6 +456,19 @@ def test_compilation_is_announced_once(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr == "rectilinear: compiling kernels, once after an install (10 to 20 s) ...\n"
+
+
+@pytest.mark.parametrize("data", ["six_points", "diabetes", "breast_cancer"])
+def test_diagnoses_of_ordinary_tables_compile_nothing(tmp_path, data):
+    done = subprocess.run(
+        [sys.executable, "-m", "rectilinear", "diagnose", data, "--json"],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "compiling" not in done.stderr
+    assert json.loads(done.stdout)["outlook"]
 
 
 def test_kernels_are_compiled_ahead(call, monkeypatch):
