@@ -66,7 +66,9 @@ def test_neurons_that_begin_on_a_kink_go_on():
     x[0] = 1.0, 0.0
     problem = ordinary(x=x, seed=0, scale=1e-8, width=30)
     first, second = problem.weights
-    problem = problem.with_weights((first * [0.0, 1.0], second))  # all of them on the first one, and half are pushed below it
+    problem = problem.with_weights(
+        (first * [0.0, 1.0], second)
+    )  # all of them on the first one, and half are pushed below it
     engine, _ = moved(problem, np.array([1.0, 3.0]))
     neurons = np.concatenate([engine.neurons.w, engine.neurons.a[:, None]], axis=1)
     exact, _ = certified(problem, engine.t)

@@ -40,7 +40,7 @@ problem = rl.Problem(rl.datasets.gaussian_teacher(inputs=10, samples=100), net, 
 rl.simulate(problem, times=np.linspace(0, 20, 51))
 """
 DESCEND = """
-net = rl.Network(inputs=10, widths=(500,))
+net = rl.Network(inputs=10, widths=(1000,))
 problem = rl.Problem(rl.datasets.gaussian_teacher(inputs=10, samples=100), net, net.init(scale=0.1, seed=0))
 rl.descend(problem, 0.01, 2)
 """
