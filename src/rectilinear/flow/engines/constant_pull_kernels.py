@@ -29,10 +29,8 @@ SETTLED_SHARES = 1e-12  # change of shares that ends it
 NEARLY_AT_ORIGIN = 1e-6  # |w| over |a| at which all kinks are met at once, to what single precision leaves
 KINKS_TOGETHER = 32  # kinks that are looked at together
 DISTANCES_AHEAD = 3.0  # times the last distances of kinks, within which the next one is looked for first
-WIDER, NOT_NEARER = (
-    4.0,
-    1e-3,
-)  # times that, where there is none, and this share of what is left: kinks that coincide have no distance
+WIDER = 4.0  # times that, where there is none
+NOT_NEARER = 1e-3  # of the way that is left: then at least so far, as kinks that coincide have no distance
 
 
 Singles = NDArray[np.float32]

@@ -33,6 +33,7 @@ from ..state import Start as FirstStart
 from ..state import flatten
 from ..steppers.legendre_curves import LegendreCurves
 from ..steppers.mixing import Mixing
+from ..steppers.step_size import restrained
 from ..steppers.stiff_directions import StiffDirections
 from .alternative import Alternative
 from .engine import Engine
@@ -95,6 +96,7 @@ class FollowedNeurons:
     """
 
     name = "followed neurons"
+    chattering = False
 
     def __init__(
         self,
@@ -119,7 +121,7 @@ class FollowedNeurons:
         self.pulls = self._pull(self.f)
         self.gaps = np.full(len(self.a), 0.1)
         self.before: tuple[Array, float] | None = None
-        self.refused = False
+        self.refused, self.last_error = False, np.inf
         self.stiff = StiffDirections(self.lines.samples)
         self.counts = {"steps": 0, "rejected": 0, "sweeps": 0, "gradients": 0, "pieces": 0}
         self.log = EventLog(len(self.a), all_events)
@@ -128,10 +130,6 @@ class FollowedNeurons:
         self.h = FIRST_TURN / max(self._measure_drive(), np.finfo(float).tiny)
 
     # what the run asks for
-
-    @property
-    def chattering(self) -> bool:
-        return False
 
     @property
     def step_end(self) -> float:
@@ -155,21 +153,22 @@ class FollowedNeurons:
         heights = np.empty_like(self.heights)
         f = self.lines.outputs(step.end.w, step.end.a, heights)
         pulls = self._pull(f)
-        error = self._error(step, pulls)
+        error = max(self._error(step, pulls), 1e-300)
         order = self.curves.degree + 2 if error < self.rtol else ERROR_ORDER
-        growth = SWEEP_SAFETY * (self.rtol / max(error, 1e-300)) ** (1.0 / order)
+        growth = SWEEP_SAFETY * (self.rtol / error) ** (1.0 / order)
+        if self.before is not None:
+            growth = restrained(growth, error / self.last_error, h / self.before[1], order)
         growth = min(growth, (AIMED_CHANGE / max(step.first_change, 1e-300)) ** (1.0 / ERROR_ORDER), SWEEP_GROW)
         if error > REFUSED * self.rtol:
             self.counts["rejected"] += 1
             self.h = h * max(SWEEP_SHRINK, min(growth, 0.8))
             self.refused = True
             return False
-        if self.refused:
-            growth = min(growth, 1.0)
-        self.refused = False
         if step.sweeps > STIFF_SWEEPS:
-            growth = min(growth, 1.0)
             self.stiff.add()
+        if self.refused or step.sweeps > STIFF_SWEEPS:
+            growth = min(growth, 1.0)
+        self.refused, self.last_error = False, error
         error += step.last_change + UNCHANGED * self.rtol
         self.step, self.next = step, Next(h * max(SWEEP_SHRINK, growth), heights, f, pulls, error)
         return True

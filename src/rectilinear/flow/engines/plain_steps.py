@@ -54,8 +54,8 @@ class TwoLayerSlopes:
         network = problem.network
         folded, (first, second) = field.folded, network.trainable_layers
         blocks = unit_blocks(folded.rows, folded.lengths)
-        columns = np.ascontiguousarray(blocks.transpose(0, 2, 1))
-        self.field = Rows(folded, problem.data.samples, (first, second), problem.l2, blocks, columns)
+        turned = np.ascontiguousarray(blocks.transpose(0, 2, 1))
+        self.field = Rows(folded, problem.data.samples, (first, second), problem.l2, blocks, turned)
         self.single, self.rounding = True, Rounding(0.0, 0.0, 0.0)
         neurons, inputs = network.shapes[0]
         rows, columns = -(-neurons // NEURON_TILE) * NEURON_TILE, -(-inputs // INPUT_TILE) * INPUT_TILE

@@ -34,6 +34,17 @@ def growth(error: float, order: int, safety: float, shrink: float, grow: float) 
     return float(min(grow, max(shrink, safety * error ** (-1 / order))))
 
 
+def restrained(growth: float, error_ratio: float, length_ratio: float, order: float) -> float:
+    """The growth of a step where errors rise: less if the last error grew by more than the last step did, which it will do again.
+
+    Both ratios are those of the last two steps. A step is not made shorter for this (Gustafsson's predictive controller would).
+
+    >>> restrained(2.0, 32.0, 2.0, order=5), restrained(2.0, 64.0, 1.0, order=6), restrained(0.5, 64.0, 1.0, order=6)
+    (2.0, 1.0, 0.5)
+    """
+    return max(min(growth, 1.0), growth * min(1.0, length_ratio / error_ratio ** (1.0 / order)))
+
+
 def up_to(step: float, t: float, t_end: float) -> float:
     """A step from t that does not pass `t_end`; two equal ones rather than a full one and a sliver.
 
