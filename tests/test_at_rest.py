@@ -76,3 +76,16 @@ def test_balanced_neurons_that_only_shrink_reach_the_last_time_in_a_few_looks() 
     assert run.status is Status.FINISHED
     assert not run.final[0].any()
     assert run.statistics["early steps"] < 100
+
+
+def test_a_neuron_at_zero_whose_outgoing_weight_decays_rests_there_until_it_can_leave() -> None:
+    """It is held on every kink at once: what ends each of these holds by itself says nothing."""
+    rng = np.random.default_rng(199)
+    data, net = Dataset(rng.standard_normal((12, 3)), rng.standard_normal(12)), Network(inputs=3, widths=(6,))
+    problem = Problem(data, net, net.init(scale=0.3, seed=199), l2=0.01)
+    exact, followed = (simulate(problem, times=[0.0, 5.0, 20.0], method=method, rtol=1e-8) for method in ("kinks", "follow"))
+    assert exact.status is Status.FINISHED
+    assert exact.events is not None
+    assert exact.events.count(Kind.DEATH) == 1
+    for one, other in zip(exact.weights, followed.weights, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0.0, atol=1e-6)

@@ -130,7 +130,8 @@ class StepEvents:
         if pattern is not None:
             for h in waking:
                 self.decisions.note(s, h, -1, Kind.ORIGIN, multiplier=self.decisions.share_woken)
-            groups.replace(waking, groups.theta[waking], np.repeat(pattern[None], len(waking), axis=0))
+            theta = groups.some(waking, groups.carried)  # outgoing weights may have decayed
+            groups.replace(waking, theta, np.repeat(pattern[None], len(waking), axis=0))
 
     def _release(self, pending: Pending, pull: Array, s: float) -> None:
         groups = self.groups

@@ -51,7 +51,8 @@ class Holds:
         # a held neuron must also keep the sign of a
         self.signs_a = np.zeros(len(groups.theta), dtype=np.int8)
         for k, group in enumerate(groups.groups):
-            if group.held.size:
+            at_origin = not group.pattern.any() and not group.carried[:, :-1].any()  # left as `origin.exit_from_origin` says
+            if group.held.size and not at_origin:
                 share, rest = functions_of(groups.kinks, group.pattern, group.sign_a)
                 shares.append(share)
                 rests.append(rest)
