@@ -579,6 +579,7 @@ from rectilinear.cli import main
 from rectilinear.flow import budgets
 from rectilinear.progress import ProgressBar
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a process in the background may have been told to ignore
 budgets.REPORT_EVERY = 0.0
 ProgressBar.__call__ = lambda self, fraction, note: os.kill(os.getpid(), signal.SIGINT) if fraction > 0.6 else None
 sys.exit(main(["diagnose", "gaussian_teacher", "--width", "5", "--verify", "--report", sys.argv[1]]))

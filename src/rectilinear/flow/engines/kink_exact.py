@@ -47,6 +47,7 @@ SMALLER = 1e-2  # to which it may shrink before it is no longer carried with tho
 LANDINGS = 6  # attempts to land on an event; each gains several digits
 FAR = 1.5  # times the step that a polynomial is of: it says nothing beyond
 JUST_BEFORE = 1e-4  # of the step, from where to its end the slope of an event's function is taken
+FEW_STANDING, DOUBT_GROWTH = 6, 2.0  # events at one moment; by how much each further one there lets holds be doubted less
 FEW = 4  # neurons that may meet kinks in one step before the step is shortened rather than cut at the first of them
 _SHARES = BARYCENTRIC / (1.0 - JUST_BEFORE - ALL_NODES)
 BASIS_JUST_BEFORE = _SHARES / _SHARES.sum()  # without the kernel, which importing this file would compile
@@ -202,9 +203,12 @@ class KinkEngine:
         return min((leaving for leaving in found if leaving is not None), key=lambda leaving: leaving[0], default=None)
 
     def _hold_band(self) -> float:
-        """What ends a hold falls below zero by more than this: by more than rounding, which large outputs bring to the drive as well."""
+        """What ends a hold falls below zero by more than this: by more than rounding, which large outputs bring to the drive as well.
+
+        Where a kink holds and lets go by turns and no time passes, rounding does more than is known of it.
+        """
         largest = float(np.abs(self.step.pulls[0, self.field.live]).max()) * self.longest_jump
-        return max(HOLD_BAND * largest, self.accuracy.noise)
+        return max(HOLD_BAND * largest, self.accuracy.noise) * DOUBT_GROWTH ** max(0, self.standing - FEW_STANDING)
 
     def _cut(self, u: float, h: float, pending: Pending) -> bool:
         """Redo the step so that it ends at the event; False if that failed."""

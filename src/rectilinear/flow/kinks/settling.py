@@ -84,8 +84,9 @@ def settle(step: KnownStep, neuron: Neuron, log: Log, moment: Moment, count: int
         for j in range(count):
             speed -= gram[m, j] * mu[j]
         under, over = speed + mu[m], speed + mu[m] + pushes[m]
-        if pushes[m] >= 0.0:  # holds answer on both sides
-            under, over = (coming[m], speed) if side > 0 else (speed, coming[m])
+        if pushes[m] >= 0.0:  # holds answer on both sides; what moved away was on the line, and others have taken it over
+            came = 0.0 if came_from[m] * coming[m] > 0.0 else coming[m]
+            under, over = (came, speed) if side > 0 else (speed, came)
         if change != 0.0:
             jump_from(step.jumps, line, tau, jump)
             turn_to(neuron, log, jump, normals, line, side)
