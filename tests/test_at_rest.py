@@ -89,3 +89,18 @@ def test_a_neuron_at_zero_whose_outgoing_weight_decays_rests_there_until_it_can_
     assert exact.events.count(Kind.DEATH) == 1
     for one, other in zip(exact.weights, followed.weights, strict=True):
         np.testing.assert_allclose(one, other, rtol=0.0, atol=1e-6)
+
+
+def test_a_hold_that_ends_while_fast_directions_settle_ends_when_it_does() -> None:
+    """It lasts for 0.01, and the step after it for 70: what is fast settles within its first node, and so does what ends the hold."""
+    x = np.array([[-0.0752, 2.3449], [-2.8019, -0.0629]])
+    first = [[3.2886, -0.6222], [0.1442, 0.1588], [-0.9025, -2.5347], [-1.0558, -0.2874], [1.3613, -3.4129]]
+    net = Network(inputs=2, widths=(5,), alpha=0.999)
+    data = Dataset(np.concatenate([x, -x]), [0.70957804, 0.0, -0.39691367, 0.0])
+    problem = Problem(data, net, (np.array(first), np.array([[-3.8379, -4.2201, -4.8934, 7.4196, 0.527]])))
+    usual, tight = (simulate(problem, times=[0.0, 1000.0, 3000.0], method="kinks", rtol=rtol) for rtol in (1e-9, 1e-12))
+    assert usual.events is not None
+    assert tight.events is not None
+    assert usual.events.time[-1] == pytest.approx(tight.events.time[-1], rel=1e-9)
+    for one, other in zip(usual.weights, tight.weights, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0.0, atol=1e-8)

@@ -45,6 +45,7 @@ IMPATIENCE = 0.5
 SHRINKS = 1e-3  # to which share of itself a neuron may shrink in one step
 SMALLER = 1e-2  # to which it may shrink before it is no longer carried with those that were as large
 LANDINGS = 6  # attempts to land on an event; each gains several digits
+STILL_AT_EVENT = 1e-3  # of where the event's function begins: as far below zero it may end
 FAR = 1.5  # times the step that a polynomial is of: it says nothing beyond
 JUST_BEFORE = 1e-4  # of the step, from where to its end the slope of an event's function is taken
 FEW_STANDING, DOUBT_GROWTH = 6, 2.0  # events at one moment; by how much each further one there lets holds be doubted less
@@ -183,7 +184,7 @@ class KinkEngine:
             return True
         first = int(np.argmin(times)) if len(times) else -1
         if release is not None and (first < 0 or release[0] <= times[first]):
-            return self._cut(release[0], h, release[1]) or self._shorten(h, 0.5)
+            return self._cut(release[0], h, release[1])
         # a held neuron whose a changed sign along with another's is past that event: only a cut knows the sign it had
         overdue = bool(np.any((lines == len(self.kinks)) & (times == 0.0)))
         if len(times) > 1 and release is None and not overdue and self._follow(neurons):
@@ -191,7 +192,7 @@ class KinkEngine:
         if len(times) > FEW and times[first] > 0.0:
             return self._shorten(h, min(0.5, self.light_step / h))
         pending = Pending(neuron=int(neurons[first]), line=int(lines[first]))
-        return self._cut(times[first], h, pending) or self._shorten(h, 0.5)
+        return self._cut(times[first], h, pending)
 
     def _first_to_leave(self, step: Step) -> tuple[float, Pending] | None:
         """When within the step a hold first ends, be it on a kink or at w = 0."""
@@ -211,15 +212,16 @@ class KinkEngine:
         return max(HOLD_BAND * largest, self.accuracy.noise) * DOUBT_GROWTH ** max(0, self.standing - FEW_STANDING)
 
     def _cut(self, u: float, h: float, pending: Pending) -> bool:
-        """Redo the step so that it ends at the event; False if that failed."""
+        """Redo the step so that it ends at the event; False if that failed, and shorter ones are to be tried."""
         self.pending = pending
         if pending.waking:
-            return self._try(u * h) if u > 0.0 else self._stand_still()
+            return (self._try(u * h) or self._shorten(h, 0.5)) if u > 0.0 else self._stand_still()
         tolerance = PAST_KINK_HEIGHT * float(self.groups.sizes[pending.neuron]) if pending.group < 0 else self._hold_band()
         above = self.events_ahead.row(pending, self.step)[0]
         if (above <= tolerance and u == 0.0) or u * h <= SAME_TIME * self.clock.s:
             return self._stand_still()
-        return self._land(u * h, (0.0, above), (h, -np.inf), pending, tolerance)
+        landed = self._land(u * h, (0.0, above), (h, -np.inf), pending, tolerance)
+        return landed or self._shorten(h if self.step.error < 0.0 else self.step.h, 0.5)
 
     def _stand_still(self) -> bool:
         """An event at the very start of the step: nothing moves before it is decided."""
@@ -238,7 +240,7 @@ class KinkEngine:
         """Steps of nearly this length until one ends at the event, which lies between `before` and `after`: lengths, event's function.
 
         The polynomial of a long step may dip below zero by its own error. A shorter step that does not get there is kept as it is, and
-        nothing is decided at its end.
+        nothing is decided at its end. One that ends far beyond the event has passed over what is stiff: False.
         """
         for _ in range(LANDINGS):
             if not self._try(length):
@@ -255,7 +257,7 @@ class KinkEngine:
                 length = 0.5 * (before[0] + after[0])
         if row[-1] > tolerance:
             self.pending = None
-        return True
+        return bool(-row[-1] <= max(STILL_AT_EVENT * row[0], tolerance / STILL_AT_EVENT))
 
     # ------------------------------------------------------------------ light neurons
 
