@@ -69,3 +69,14 @@ def test_deadlines_are_those_of_the_innermost_run():
     look_at_clock()
     with Deadline(lambda: True), pytest.raises(OutOfTime):
         look_at_clock()
+
+
+def test_events_without_end_in_the_early_phase_end_the_run_in_a_sentence(monkeypatch):
+    data, net = rl.datasets.gaussian_teacher(samples=12, inputs=3), rl.Network(inputs=3, widths=(40,))
+    problem = rl.Problem(data, net, net.init(scale=1e-6, seed=0))
+    monkeypatch.setattr("rectilinear.flow.engines.early_phase.MOST_EARLY_EVENTS", 0)
+    run = rl.simulate(problem, [5.0])
+    assert run.status is rl.Status.STUCK
+    assert run.reason.endswith(
+        "do not come to an end; the data may be degenerate: perturb it slightly, or use early_phase=False"
+    )

@@ -16,6 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...arrays import Array, Signs
+from ...errors import FlowError
 from ...events import Events, Kind
 from ...problem import Problem
 from ..deadline import chunks, look_at_clock
@@ -176,7 +177,6 @@ class EarlyPhase:
                 for n, at, line, below, above in events[:count].tolist():
                     self.decisions.note(begin + at, part.start + int(n), int(line), Kind.CROSS, below, above)
         for h in np.flatnonzero(all_used < length).tolist():
-            look_at_clock()
             all_energies[h] += self._move_one(h, theta, signs, begin, float(all_used[h]), length, int(all_where[h]))
         return float(all_energies.sum())
 
@@ -191,6 +191,7 @@ class EarlyPhase:
         """One neuron with holds, from `used` to `length` after `begin`; what it adds to the energy."""
         kinks, decisions, energy, step = self.kinks, self.decisions, 0.0, np.inf
         for _ in range(MOST_EARLY_EVENTS):
+            look_at_clock()
             if line >= 0:
                 pattern, arrived, now = signs[h].copy(), np.array([line]), begin + used
                 signs[h], theta[h] = decisions.settle(h, theta[h], signs[h], arrived, self.pull, now)
@@ -210,6 +211,11 @@ class EarlyPhase:
             if turns < wait:
                 signs[h], theta[h] = decisions.turn(h, theta[h], signs[h], self.pull, begin + used)
                 line = -1
+        else:
+            raise FlowError(
+                f"events at t = {begin + used:.17g} do not come to an end; the data may be degenerate: perturb it slightly, or use "
+                "early_phase=False."
+            )
         return energy
 
     def successor(self) -> Engine | None:

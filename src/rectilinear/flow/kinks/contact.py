@@ -160,8 +160,9 @@ def settle_together(
         outcome[who], turns[who] = -outcome[who], turns[who] + 1
     to_vertex(gram, bounds, mu)
     for k in range(size):
-        if bounds[k] > 0.0:
-            outcome[k] = 1 if mu[k] >= (1.0 - ON_A_BOUND) * bounds[k] else -1 if mu[k] <= ON_A_BOUND * bounds[k] else 0
+        if bounds[k] > 0.0:  # however small its share is, a side that pushes in brings the neuron back, as at one line
+            least = min(ON_A_BOUND * bounds[k], slowest)
+            outcome[k] = 1 if mu[k] >= bounds[k] - least else -1 if mu[k] <= least else 0
     return outcome, q, mu
 
 
