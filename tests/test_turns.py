@@ -121,7 +121,7 @@ def test_velocities_at_a_kink_that_are_rounding_are_listed_as_zero(below, push):
 
 
 def test_lines_hold_together_whatever_is_hardly_pushed_in_from_one_side():
-    """Below both lines samples that nearly cancel push by 1e-12 of what is above: sent down, the neuron would come back at once, for ever."""
+    """Below both lines samples nearly cancel, and push by 1e-12 of what is above: sent down, the neuron would come back, for ever."""
     gram, below, pushes = np.array([[1.0, 0.3], [0.3, 1.0]]), np.array([1.2e-12, 3e-13]), np.array([-0.07, -0.04])
     outcome = contact.settle_as_descent(gram, below, pushes, np.array([0, 1], np.int8), 1e-14)[0]
     assert outcome[0] == 0
