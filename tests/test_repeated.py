@@ -47,6 +47,14 @@ def test_it_is_the_run_at_that_tolerance_and_counts_what_both_took():
     assert steps_of(run) == steps_of(loose) + steps_of(tight)
 
 
+@pytest.mark.parametrize(("name", "limit"), [("LOOSEST_REPEATED", 0.9 * RTOL), ("MOST_REPEATED_PIECES", 10)])
+def test_loose_and_long_runs_only_tell_their_forks(name, limit, monkeypatch):
+    monkeypatch.setattr(f"rectilinear.flow.repeated.{name}", limit)
+    run = followed(MISSES)
+    assert run.events.count(Kind.FORK) == 1
+    assert "repeated" not in run.provenance
+
+
 def test_without_forks_nothing_is_repeated():
     run = followed(MISSES, rtol=1e-8)
     assert "repeated" not in run.provenance
@@ -100,7 +108,7 @@ def forked():
     return maker
 
 
-@pytest.mark.parametrize(("rtol", "forks"), [(1e-3, int(TIGHTER)), (TIGHTEST_REPEATED, 1)])
+@pytest.mark.parametrize(("rtol", "forks"), [(RTOL, int(TIGHTER)), (TIGHTEST_REPEATED, 1)])
 def test_very_many_forks_and_tiny_tolerances_are_left_as_they_are(forked, rtol, forks):
     make, tried = forked(forks)
     assert decided(make, rtol, Watch(None, None, None)).events.choices == forks
@@ -110,5 +118,5 @@ def test_very_many_forks_and_tiny_tolerances_are_left_as_they_are(forked, rtol, 
 def test_runs_to_any_time_are_repeated_too(forked, monkeypatch):
     make, tried = forked(1)
     monkeypatch.setattr(import_module("rectilinear.flow.simulate"), "simulate_long", lambda *settings: make(settings[-2]))
-    rl.simulate(problem(*MISSES), log10_times=[1.0], rtol=1e-3)
-    assert tried == [1e-3, 1e-3 / TIGHTER]
+    rl.simulate(problem(*MISSES), log10_times=[1.0], rtol=RTOL)
+    assert tried == [RTOL, RTOL / TIGHTER]

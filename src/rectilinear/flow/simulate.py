@@ -54,8 +54,8 @@ def simulate(
     kinks, smooth and, from an `rtol` of 3e-3 down, plain are preceded by the exact early phase,
     unless `early_phase` is False, while outputs are below a tenth of `rtol` of the labels. `rtol` is 1e-9 by default, 1e-6 where
     neurons are followed by themselves (1e-8 below 2,000 samples times neurons, or 100 of both), and 1e-4 for three layers and more
-    with over 1000 kinks (samples times hidden neurons). A followed run that passed forks of the flow nearer than `rtol` is made once
-    more with a thirtieth of it, if budgets leave as much as the first run took; the card says so.
+    with over 1000 kinks (samples times hidden neurons). A followed run at 1e-4 or less that passed forks of the flow nearer than
+    that is made once more with a thirtieth of it, unless it is long or budgets leave too little; the card says so.
 
     Classification (logistic or exponential loss, two layers) goes far beyond the range of floating-point numbers: instead of
     `times`, ask for t = 10^`log10_times` (up to 10^(2.6 10^8); -inf is the start), or go on `until="direction converges"`
