@@ -55,6 +55,12 @@ def test_loose_and_long_runs_only_tell_their_forks(name, limit, monkeypatch):
     assert "repeated" not in run.provenance
 
 
+def test_long_runs_are_repeated_where_much_is_asked_for(monkeypatch):
+    monkeypatch.setattr("rectilinear.flow.repeated.MOST_REPEATED_PIECES", 10)
+    monkeypatch.setattr("rectilinear.flow.repeated.ALWAYS_REPEATED", RTOL)
+    assert followed(MISSES).provenance["repeated"] == SAID
+
+
 def test_without_forks_nothing_is_repeated():
     run = followed(MISSES, rtol=1e-8)
     assert "repeated" not in run.provenance

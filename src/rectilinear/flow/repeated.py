@@ -16,7 +16,8 @@ from .budgets import Watch, counted_together
 TIGHTER = 30.0  # how many times smaller the tolerance becomes: runs take about twice as long
 TIGHTEST_REPEATED = 1e-10  # rtol
 LOOSEST_REPEATED = 1e-4  # rtol: who asks for less asks for speed
-MOST_REPEATED_PIECES = 110_000  # of paths: about a second on one core; who has more to wait for may rather choose
+ALWAYS_REPEATED = 1e-5  # rtol: who asks for as much wants it right, however long it takes
+MOST_REPEATED_PIECES = 110_000  # of paths, in between: about a second on one core
 WITHOUT_END = (
     Status.OUT_OF_STEPS,
     Status.OUT_OF_SECONDS,
@@ -30,14 +31,14 @@ WITHOUT_END = (
 def decided(make: Callable[[float], Trajectory], rtol: float, watch: Watch) -> Trajectory:
     """The run that `make` makes at rtol, or where that tells forks at a tolerance that decides most.
 
-    Of TIGHTER forks one more is expected to be left: runs with so many only tell them, as do loose or long ones and those that took
-    half of a budget. Where the second run does not come to its end, the first one stands.
+    Of TIGHTER forks one more is expected to be left: runs with so many only tell them, as do loose ones, which may be looser if they are
+    quick, and those that took half of a budget. Where the second run does not come to its end, the first one stands.
     """
     run, tighter = make(rtol), rtol / TIGHTER
     forks = 0 if run.events is None else run.events.count(Kind.FORK)
-    quick = run.statistics.get("pieces", 0) <= MOST_REPEATED_PIECES and not watch.half_used
-    suits = quick and rtol <= LOOSEST_REPEATED and tighter >= TIGHTEST_REPEATED
-    if not (0 < forks < TIGHTER and suits) or run.status in WITHOUT_END:
+    quick = run.statistics.get("pieces", 0) <= MOST_REPEATED_PIECES
+    suits = tighter >= TIGHTEST_REPEATED and rtol <= (LOOSEST_REPEATED if quick else ALWAYS_REPEATED)
+    if not (0 < forks < TIGHTER and suits) or run.status in WITHOUT_END or watch.half_used:
         return run
     again = make(tighter)
     counts = counted_together(run.statistics, again.statistics) | {"seconds": again.statistics["seconds"]}
