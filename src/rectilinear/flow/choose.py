@@ -36,7 +36,7 @@ LOCATED_RTOL = 1e-9
 FOLLOWED_RTOL = 1e-6  # where neurons are followed by themselves: less would save little
 FOLLOWED_RTOL_FEW = 1e-8  # the same for few kinks: 2.4 times the time, 0.12 s in the median of 60 random problems
 FEW_FOLLOWED = 2_000  # samples x neurons
-# As few samples and neurons also count as few kinks: to 1e-6, weights were off by up to 1.2e-5 in 4 of 8,000 such problems; 60 x 60 takes
+# As few samples and neurons also count as few kinks: to 1e-6, weights of 4 in 8,000 random problems were off by up to 1.2e-5; 60 x 60 takes
 # 1.3 instead of 0.4 s, 90 x 50 1.9 instead of 0.6 s.
 FEW_OF_BOTH = 100
 # For two layers, from here on kinks are left to the error control. On eight tables plain steps then take a tenth to a half of what
@@ -228,15 +228,16 @@ def first_engine(
     def stopping(start: Start) -> Engine:
         return kink_exact(problem, rtol, decisions, start)
 
+    few = problem.data.samples <= FEW_ENOUGH_TO_STOP
+
     def main_engine(start: Start, chosen: str = chosen) -> Engine:
         if chosen == "follow":
             work = kink_exact_work(problem) if too_many_kinks(problem, rtol) else np.inf
-            alternative = Alternative(stopping, work) if problem.data.samples <= FEW_ENOUGH_TO_STOP else None
+            alternative = Alternative(stopping, work) if few else None
             return FollowedNeurons(problem, rtol, decisions, start, times, all_events, alternative)
         if chosen == "kinks":
             return stopping(start)
         stand_in = partial(main_engine, chosen="follow" if too_many_kinks(problem, rtol) else "kinks")
-        few = problem.data.samples <= FEW_ENOUGH_TO_STOP
         return SmoothEngine(problem, field, rtol, decisions, start, stand_in if few else None)
 
     # followed neurons make the early phase in a few sweeps themselves, as long as their squares are numbers
