@@ -6,6 +6,9 @@ import pytest
 import rectilinear as rl
 from rectilinear import Dataset, Network, Problem, Status, simulate
 from rectilinear.events import Kind
+from rectilinear.flow.engines.kink_exact import kink_exact
+from rectilinear.flow.kinks.decisions import Decisions, first_start
+from rectilinear.flow.kinks.geometry import Kinks
 
 FEW_STEPS = 2_000  # such runs take a few hundred
 
@@ -104,3 +107,19 @@ def test_a_hold_that_ends_while_fast_directions_settle_ends_when_it_does() -> No
     assert usual.events.time[-1] == pytest.approx(tight.events.time[-1], rel=1e-9)
     for one, other in zip(usual.weights, tight.weights, strict=True):
         np.testing.assert_allclose(one, other, rtol=0.0, atol=1e-8)
+
+
+def test_events_at_one_moment_are_doubted_less_only_beyond_two_for_every_group_and_never_without_bound() -> None:
+    """Many may release there for good; and a power of their number is no number any more."""
+    net = Network(inputs=2, widths=(20,))
+    problem = Problem(nearly_six_points(0.0), net, net.init(scale=1e-3, seed=0))
+    decisions = Decisions(Kinks(problem))
+    engine = kink_exact(problem, 1e-9, decisions, first_start(problem, decisions))
+    assert engine.attempt(1.0)
+    groups, bands = len(engine.groups.groups), {}
+    for standing in (0, 2 * groups, 2 * groups + 3, 100_000):
+        engine.standing = standing
+        bands[standing] = engine._hold_band()
+    assert bands[2 * groups] == bands[0]
+    assert bands[2 * groups + 3] == 8.0 * bands[0]
+    assert bands[100_000] == 2.0**40 * bands[0]

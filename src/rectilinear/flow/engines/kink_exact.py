@@ -48,7 +48,10 @@ LANDINGS = 6  # attempts to land on an event; each gains several digits
 STILL_AT_EVENT = 1e-3  # of where the event's function begins: as far below zero it may end
 FAR = 1.5  # times the step that a polynomial is of: it says nothing beyond
 JUST_BEFORE = 1e-4  # of the step, from where to its end the slope of an event's function is taken
-FEW_STANDING, DOUBT_GROWTH = 6, 2.0  # events at one moment; by how much each further one there lets holds be doubted less
+DOUBT_GROWTH, MOST_DOUBTS = (
+    2.0,
+    40,
+)  # by which each event at one moment beyond two for every group lets holds be doubted less
 FEW = 4  # neurons that may meet kinks in one step before the step is shortened rather than cut at the first of them
 _SHARES = BARYCENTRIC / (1.0 - JUST_BEFORE - ALL_NODES)
 BASIS_JUST_BEFORE = _SHARES / _SHARES.sum()  # without the kernel, which importing this file would compile
@@ -209,7 +212,8 @@ class KinkEngine:
         Where a kink holds and lets go by turns and no time passes, rounding does more than is known of it.
         """
         largest = float(np.abs(self.step.pulls[0, self.field.live]).max()) * self.longest_jump
-        return max(HOLD_BAND * largest, self.accuracy.noise) * DOUBT_GROWTH ** max(0, self.standing - FEW_STANDING)
+        doubts = min(max(0, self.standing - 2 * len(self.groups.groups)), MOST_DOUBTS)
+        return max(HOLD_BAND * largest, self.accuracy.noise) * DOUBT_GROWTH**doubts
 
     def _cut(self, u: float, h: float, pending: Pending) -> bool:
         """Redo the step so that it ends at the event; False if that failed, and shorter ones are to be tried."""
@@ -342,9 +346,8 @@ class KinkEngine:
         self.clock.stamp(self.decisions.log, step)
         self.clock.advance(step)
         self.energy += step.energy + (0.0 if self.pending is None else self.pending.energy)
-        self.estimated_error += (
-            max(step.error, 0.0) * self.rtol + step.h * self.accuracy.noise
-        )  # rounding moves neurons as well
+        # rounding moves neurons as well
+        self.estimated_error += max(step.error, 0.0) * self.rtol + step.h * self.accuracy.noise
         self.pull, self.known, self.last = step.pulls[-1], None, step if step.h > 0.0 else None
         if self.pending is not None:
             still = step.h == 0.0
