@@ -48,10 +48,7 @@ LANDINGS = 6  # attempts to land on an event; each gains several digits
 STILL_AT_EVENT = 1e-3  # of where the event's function begins: as far below zero it may end
 FAR = 1.5  # times the step that a polynomial is of: it says nothing beyond
 JUST_BEFORE = 1e-4  # of the step, from where to its end the slope of an event's function is taken
-DOUBT_GROWTH, MOST_DOUBTS = (
-    2.0,
-    40,
-)  # by which each event at one moment beyond two for every group lets holds be doubted less
+DOUBT_GROWTH, MOST_DOUBTS = 2.0, 40  # of what is rounding of holds, by each event beyond two for every group at one moment
 FEW = 4  # neurons that may meet kinks in one step before the step is shortened rather than cut at the first of them
 _SHARES = BARYCENTRIC / (1.0 - JUST_BEFORE - ALL_NODES)
 BASIS_JUST_BEFORE = _SHARES / _SHARES.sum()  # without the kernel, which importing this file would compile
