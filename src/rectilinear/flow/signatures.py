@@ -42,7 +42,7 @@ KERNELS = {
     "engines.neuron_path.expand": "f2 f1 f2 Rules f f",
     "engines.neuron_path.follow_neurons": "i1 Start f3 KnownStep Rules End Log i1",
     "engines.neuron_path.state_at": "f2 i f f1",
-    "field.frozen.rounding": "f2 i1 f3 f2 F1 f1 f1 f",
+    "field.frozen.rounding": "f2 i1 f3 F1 f1 f1 f",
     "field.two_layer_kernels.drive_of_rows": "FoldedRows f2 f1 f1 i i f2",
     "field.two_layer_kernels.losses_of_rows": "FoldedRows f2 i i i f1",
     "field.two_layer_kernels.velocity_of_drive": "f2 i f2 f1 bb f2 f1",

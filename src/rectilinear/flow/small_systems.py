@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import Array
-from .compiled import kernel, part
+from ..arrays import Array, Complex, Indices
+from .compiled import fast_part, kernel, part
 
 SWEEPS = 30  # of rotations; convergence is quadratic, five or six are the rule
 EPSILON = np.finfo(float).eps
@@ -37,6 +37,42 @@ def solve_in_place(matrix: Array, right: Array) -> None:
             for c in range(r + 1, size):
                 right[r, k] -= matrix[r, c] * right[c, k]
             right[r, k] /= matrix[r, r]
+
+
+@fast_part
+def factorise(matrix: Complex, order: Indices) -> None:
+    """The matrix (n, n) becomes its factors L U, L below and U on and above the diagonal; `order` (n,) are the rows its pivots are from.
+
+    Unlike an inverse, factors solve stiff systems with errors that are small in every direction.
+    """
+    size = order.shape[0]
+    for c in range(size):
+        pivot = c
+        for r in range(c + 1, size):
+            if abs(matrix[r, c]) > abs(matrix[pivot, c]):
+                pivot = r
+        order[c] = pivot
+        for k in range(size):
+            matrix[c, k], matrix[pivot, k] = matrix[pivot, k], matrix[c, k]
+        for r in range(c + 1, size):
+            matrix[r, c] /= matrix[c, c]
+            for k in range(c + 1, size):
+                matrix[r, k] -= matrix[r, c] * matrix[c, k]
+
+
+@fast_part
+def substitute(factors: Complex, order: Indices, right: Complex) -> None:
+    """right (n,) becomes matrix^{-1} right."""
+    size = order.shape[0]
+    for r in range(size):
+        right[r], right[order[r]] = right[order[r]], right[r]
+    for r in range(size):
+        for c in range(r):
+            right[r] -= factors[r, c] * right[c]
+    for r in range(size - 1, -1, -1):
+        for c in range(r + 1, size):
+            right[r] -= factors[r, c] * right[c]
+        right[r] /= factors[r, r]
 
 
 @part

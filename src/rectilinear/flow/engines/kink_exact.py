@@ -90,7 +90,6 @@ class KinkEngine:
         self.frozen = self.field.frozen(groups)
         self.last = None
         self.neuron_sizes = groups.lengths(groups.carried)
-        self.reaches = np.sqrt(np.einsum("kid,kid->ki", groups.seen, groups.seen))
 
     # ------------------------------------------------------------------ steps
 
@@ -130,7 +129,7 @@ class KinkEngine:
         groups, problem, pull = self.groups, self.problem, self.pull
         bends = self.bends if problem.loss.name == "square" else np.abs(pull)  # bounds of dpull/df
         sizes, noise, output_noise, made_all = rounding(
-            groups.carried, groups.group, groups.seen, self.reaches, problem.y, pull, bends, ROUNDED_SUM
+            groups.carried, groups.group, groups.seen, problem.y, pull, bends, ROUNDED_SUM
         )
         sizes = np.maximum(sizes, TINY)
         self.accuracy = self.field.accuracy(sizes, noise, output_noise)

@@ -10,7 +10,8 @@ in ordinary time with q_i = -l'_i / P, or in rescaled time with the q_i of `log_
 
 The Jacobian is one small arrow matrix per neuron minus j C j^T, j_i = df_i/d theta, of rank n (samples): C = diag(l''_i / P) in
 ordinary time. So (mu - J) is solved by Woodbury's formula, which needs (I + C K)^{-1} C with K = j^T A^{-1} j, A = mu - (the arrow
-matrices): n x n, at a cost linear in the neurons. No matrix of the size of the weights is ever formed.
+matrices): n x n, at a cost linear in the neurons. No matrix of the size of the weights is ever formed. I + C K is factorised, not
+inverted: of two nearly parallel samples with h |J| = 1e9 an inverse keeps no digit.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 
 from ...arrays import Array, Complex, Indices, Mask
 from ..compiled import fast_part, in_line, kernel, part
+from ..small_systems import factorise, substitute
 from .log_domain import normalised_pulls
 from .sample_losses import mean_pulls
 
@@ -39,12 +41,18 @@ class FrozenField(NamedTuple):
 
 
 class Linearisation(NamedTuple):
-    """The Jacobian at theta, ready to solve with mu_q - J: drives g (groups, inputs), (I + C K)^{-1} C for each mu (mus, n, n)."""
+    """The Jacobian at theta, ready to solve with mu_q - J: drives g (groups, inputs), pulls and the diagonal of C (n,).
+
+    `factors` (mus, n, n) and `order` (mus, n) are I + C K for each mu, factorised.
+    """
 
     theta: Array
     g: Array
+    pull: Array
+    curvature: Array
     mus: Complex
-    couplings: Complex
+    factors: Complex
+    order: Indices
 
 
 @fast_part
@@ -90,51 +98,51 @@ def velocity(theta: Array, field: FrozenField, out: Array, g: Array, pull: Array
 
 @kernel
 def rounding(
-    theta: Array, group: Indices, seen: Array, reaches: Array, y: Array, pull: Array, bends: Array, share: float
+    theta: Array, group: Indices, seen: Array, y: Array, pull: Array, bends: Array, share: float
 ) -> tuple[Array, float, float, bool]:
     """Sizes |theta| (neurons,), the largest drive and output that rounding can make, and whether it may have made all drives.
 
-    It leaves so large a `share` of the terms of a sum; `reaches` (groups, samples) are the lengths of `seen`, and `bends` (samples,)
-    bounds of dpull/df.
+    It leaves so large a `share` of the terms of a sum; `bends` (samples,) are bounds of dpull/df. Terms are counted one by one: nearly
+    parallel samples make weights large where all inputs are small.
     """
     groups, samples, d = seen.shape
-    sizes, outputs, g = np.empty(theta.shape[0]), np.empty(samples), np.empty(d)
-    for i in range(samples):
-        outputs[i] = abs(y[i])
+    sizes, outputs, products = np.empty(theta.shape[0]), np.abs(y), np.zeros((groups, d))
     for e in range(theta.shape[0]):
-        square = 0.0
+        square = theta[e, d] * theta[e, d]
         for j in range(d):
             square += theta[e, j] * theta[e, j]
-        sizes[e] = np.sqrt(square + theta[e, d] * theta[e, d])
-        product = abs(theta[e, d]) * np.sqrt(square)
+            products[group[e], j] += abs(theta[e, d] * theta[e, j])
+        sizes[e] = np.sqrt(square)
+    for k in range(groups):
         for i in range(samples):
-            outputs[i] += product * reaches[group[e], i]
+            for j in range(d):
+                outputs[i] += products[k, j] * abs(seen[k, i, j])
     largest, largest_output, made_all = 0.0, 0.0, True
     for k in range(groups):
-        noise, square = 0.0, 0.0
+        noise, drive = 0.0, 0.0
         for j in range(d):
-            g[j] = 0.0
-        for i in range(samples):
-            noise += share * reaches[k, i] * (abs(pull[i]) + bends[i] * outputs[i])
-            for j in range(d):
-                g[j] += pull[i] * seen[k, i, j]
-        for j in range(d):
-            square += g[j] * g[j]
-        largest, made_all = max(largest, noise), made_all and np.sqrt(square) <= noise
+            terms, total = 0.0, 0.0
+            for i in range(samples):
+                terms += abs(seen[k, i, j]) * (abs(pull[i]) + bends[i] * outputs[i])
+                total += pull[i] * seen[k, i, j]
+            noise += (share * terms) ** 2
+            drive += total * total
+        largest, made_all = max(largest, noise), made_all and drive <= noise
     for i in range(samples):
         largest_output = max(largest_output, outputs[i])
-    return sizes, largest, share * largest_output, made_all
+    return sizes, np.sqrt(largest), share * largest_output, made_all
 
 
 @fast_part
 def linearise(theta: Array, field: FrozenField, mus: Complex, g: Array, pull: Array, curvature: Array) -> Linearisation:
     """For mu_q - J, where `velocity` found these drives, pulls and curvatures; `mus` includes the weight decay."""
-    samples = pull.shape[0]
-    couplings = np.zeros((mus.shape[0], samples, samples), dtype=np.complex128)
-    _add_kernels(theta, field, mus, g, couplings)
+    factors = np.zeros((mus.shape[0], pull.shape[0], pull.shape[0]), dtype=np.complex128)
+    order = np.empty((mus.shape[0], pull.shape[0]), dtype=np.intp)
+    _add_kernels(theta, field, mus, g, factors)
     for q in range(mus.shape[0]):
-        _couple(field.rescaled, pull, curvature, couplings[q])
-    return Linearisation(theta, g, mus, couplings)
+        _couple(field.rescaled, pull, curvature, factors[q])
+        factorise(factors[q], order[q])
+    return Linearisation(theta, g, pull.copy(), curvature.copy(), mus, factors, order)
 
 
 @in_line
@@ -191,25 +199,16 @@ def _add_kernels(theta: Array, field: FrozenField, mus: Complex, g: Array, kerne
 
 @in_line
 def _couple(rescaled: bool, pull: Array, curvature: Array, kernel: Complex) -> None:
-    """Replace K by (I + C K)^{-1} C, with C = diag(curvature), in rescaled time less pull pull^T."""
+    """Replace K by I + C K, with C = diag(curvature), in rescaled time less pull pull^T."""
     samples = pull.shape[0]
-    matrix = np.empty((samples, samples), dtype=np.complex128)
     for other in range(samples):
         total = 0.0j
         if rescaled:
             for i in range(samples):
                 total += pull[i] * kernel[i, other]
         for i in range(samples):
-            matrix[i, other] = curvature[i] * kernel[i, other] - pull[i] * total
-        matrix[other, other] += 1.0
-    inverse = np.linalg.inv(matrix)
-    for i in range(samples):
-        total = 0.0j
-        if rescaled:
-            for other in range(samples):
-                total += inverse[i, other] * pull[other]
-        for other in range(samples):
-            kernel[i, other] = inverse[i, other] * curvature[other] - total * pull[other]
+            kernel[i, other] = curvature[i] * kernel[i, other] - pull[i] * total
+        kernel[other, other] += 1.0
 
 
 @in_line
@@ -238,7 +237,7 @@ def _arrow_solve(mu: complex, g: Array, train: Array, b: Complex, out: Complex) 
 @part
 def solve(at: Linearisation, field: FrozenField, q: int, b: Complex, out: Complex) -> None:
     """out = (mu_q - J)^{-1} b = A^{-1}(b - j (I + C K)^{-1} C j^T A^{-1} b) by Woodbury's formula, b and out (neurons, inputs + 1)."""
-    theta, couplings, seen, group, train, mu = at.theta, at.couplings, field.seen, field.group, field.train, at.mus[q]
+    theta, seen, group, train, mu = at.theta, field.seen, field.group, field.train, at.mus[q]
     neurons, d = theta.shape[0], theta.shape[1] - 1
     groups, samples = seen.shape[0], seen.shape[1]
     push, back = np.zeros((groups, d), dtype=np.complex128), np.zeros((groups, d), dtype=np.complex128)
@@ -260,10 +259,14 @@ def solve(at: Linearisation, field: FrozenField, q: int, b: Complex, out: Comple
             for k in range(groups):
                 for j in range(d):
                     change[i] += push[k, j] * seen[k, i, j]
+        total = 0.0j
+        if field.rescaled:
+            for i in range(samples):
+                total += at.pull[i] * change[i]
         for i in range(samples):
-            answer = 0.0j
-            for other in range(samples):
-                answer += couplings[q, i, other] * change[other]
+            change[i] = at.curvature[i] * change[i] - at.pull[i] * total
+        substitute(at.factors[q], at.order[q], change)
+        for i in range(samples):
             for k in range(groups):
                 for j in range(d):
-                    back[k, j] += answer * seen[k, i, j]
+                    back[k, j] += change[i] * seen[k, i, j]

@@ -11,13 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...arrays import Array
-from ..collocation import BACK, EIGENVALUES, ERROR_ROW, STAGES, VECTORS
+from ..collocation import BACK, EIGENVALUES, ERROR_ROW, SLOPES, STAGES, VECTORS
 from ..compiled import in_line, kernel
 from ..field.frozen import FrozenField, Linearisation, linearise, solve, velocity
 
 REAL: Any = np.intp(0)  # which eigenvalue is real; for a literal number the compiler would make a copy of `solve`
 NEWTON_MAX = 12
 NEWTON_TOLERANCE = 1e-3  # of the tolerance of the step: what is left in the stages adds up over thousands of steps
+# The same for outputs, which hardly add up: where they matter more than weights they are stiff. Rounding may be a tenth of their tolerance.
+NEWTON_OUTPUT_TOLERANCE = 0.1
 NEWTON_ROUNDING = 2e-15  # the least that can be left
 DIVERGING = 0.9  # rate of convergence beyond which Newton is given up
 STAGNANT = 0.3  # updates that rounding may have made and that fall no faster are rounding
@@ -25,6 +27,7 @@ NOISE = 1e-12  # updates that it may make in rescaled time, where margins of 1e7
 # The fastest convergence that is relied on: the first update of a nearly linear step is large, and the second, which is small beside it,
 # promises too much. Without this bound stiff steps left 400 times their tolerance (h |J| of 1e5).
 FASTEST = 0.1
+OUTPUTS_TO_WEIGHTS = NEWTON_TOLERANCE / NEWTON_OUTPUT_TOLERANCE
 
 
 class Accuracy(NamedTuple):
@@ -71,6 +74,7 @@ def collocation_step(
     error, evaluations = -1.0, evaluations + 1
     if not converged:
         return error, evaluations, rate
+    _slow_down(nodes, h)
     settled = np.empty_like(theta)
     for settles in range(2):
         error = _error(at, field, accuracy, h, slope, nodes.stages)
@@ -89,7 +93,7 @@ def collocation_step(
 @in_line
 def _newton(at: Linearisation, field: FrozenField, accuracy: Accuracy, h: float, nodes: Nodes) -> tuple[bool, int, float]:
     """Solve for the stages, with the Jacobian kept; whether that succeeded, evaluations of the field, the last rate of convergence."""
-    theta, stages, size, (neurons, width) = at.theta, nodes.stages, accuracy.size, at.theta.shape
+    theta, stages, (neurons, width) = at.theta, nodes.stages, at.theta.shape
     fields, step = np.empty_like(stages), np.empty_like(stages)
     enough = max(NEWTON_TOLERANCE * accuracy.rtol, NEWTON_ROUNDING)
     noise = NOISE if field.rescaled else max(NEWTON_ROUNDING, h * accuracy.noise)
@@ -101,12 +105,11 @@ def _newton(at: Linearisation, field: FrozenField, accuracy: Accuracy, h: float,
         _solve_for_update(at, field, h, fields, stages, step)
         largest = 0.0
         for s in range(STAGES):
-            total = 0.0
             for e in range(neurons):
                 for j in range(width):
                     stages[s, e, j] += step[s, e, j]
-                    total += (step[s, e, j] / size[e]) ** 2
-            largest = max(largest, np.sqrt(total / theta.size))
+            weights, outputs = _relative(at, field, accuracy, step[s])
+            largest = max(largest, weights, OUTPUTS_TO_WEIGHTS * outputs)
         rate = largest / previous if previous > 0.0 else 0.0
         at_noise = rate > STAGNANT and largest <= noise
         diverging = rate > DIVERGING and iteration > 2 and largest > 100.0 * noise
@@ -129,6 +132,20 @@ def _evaluate(theta: Array, field: FrozenField, nodes: Nodes, fields: Array) -> 
             for j in range(theta.shape[1]):
                 here[e, j] = theta[e, j] + stages[s, e, j]
         nodes.objectives[s + 1], nodes.energies[s + 1] = velocity(here, field, fields[s], g, nodes.pulls[s + 1], curvature)
+
+
+@in_line
+def _slow_down(nodes: Nodes, h: float) -> None:
+    """Take squared speeds from the polynomial where they are smaller: what Newton left in stiff directions is large in the field."""
+    for s in range(STAGES):
+        energy = 0.0
+        for e in range(nodes.stages.shape[1]):
+            for j in range(nodes.stages.shape[2]):
+                moved = 0.0
+                for other in range(STAGES):
+                    moved += SLOPES[s + 1, other + 1] * nodes.stages[other, e, j]
+                energy += (moved / h) ** 2
+        nodes.energies[s + 1] = min(nodes.energies[s + 1], energy)
 
 
 @in_line
@@ -159,7 +176,7 @@ def _error(at: Linearisation, field: FrozenField, accuracy: Accuracy, h: float, 
 
     It is the larger of two: that of the weights, and what it does to the outputs.
     """
-    theta, seen, group, size, (neurons, width) = at.theta, field.seen, field.group, accuracy.size, at.theta.shape
+    neurons, width = at.theta.shape
     right, update = np.empty((neurons, width), dtype=np.complex128), np.empty((neurons, width), dtype=np.complex128)
     mu = (EIGENVALUES[0] / h).real
     for e in range(neurons):
@@ -169,20 +186,29 @@ def _error(at: Linearisation, field: FrozenField, accuracy: Accuracy, h: float, 
                 value += ERROR_ROW[s] * stages[s, e, j] * mu
             right[e, j] = value
     solve(at, field, REAL, right, update)
+    for e in range(neurons):
+        for j in range(width):
+            slope[e, j] = update[e, j].real
+    weights, outputs = _relative(at, field, accuracy, slope)
+    return max(weights, outputs) / accuracy.rtol
+
+
+@in_line
+def _relative(at: Linearisation, field: FrozenField, accuracy: Accuracy, change: Array) -> tuple[float, float]:
+    """Root mean squares of a change of the weights (neurons, inputs + 1) and of what it does to the outputs, relative to their sizes."""
+    theta, seen, group, size, (neurons, width) = at.theta, field.seen, field.group, accuracy.size, at.theta.shape
     total, push = 0.0, np.zeros((seen.shape[0], width - 1))
     for e in range(neurons):
         k, a = group[e], theta[e, width - 1]
         for j in range(width):
-            slope[e, j] = update[e, j].real
-            total += (slope[e, j] / size[e]) ** 2
+            total += (change[e, j] / size[e]) ** 2
         for j in range(width - 1):
-            push[k, j] += a * slope[e, j] + theta[e, j] * slope[e, width - 1]
+            push[k, j] += a * change[e, j] + theta[e, j] * change[e, width - 1]
     outputs = 0.0
     for i in range(seen.shape[1]):
-        change = 0.0
+        output = 0.0
         for k in range(seen.shape[0]):
             for j in range(width - 1):
-                change += push[k, j] * seen[k, i, j]
-        outputs += change * change
-    relative = max(np.sqrt(total / theta.size), np.sqrt(outputs / seen.shape[1]) / accuracy.output_size)
-    return relative / accuracy.rtol
+                output += push[k, j] * seen[k, i, j]
+        outputs += output * output
+    return np.sqrt(total / theta.size), np.sqrt(outputs / seen.shape[1]) / accuracy.output_size
