@@ -30,7 +30,7 @@ TUPLES = {
     "kinks.single_neuron.Neuron": "f2 f1 f2 f2 s1 i1 f2 f2",
     "kinks.single_neuron.Piece": "i f f f f f f",
     "kinks.single_neuron.Watch": "f1 i1 f2 i1 f2 b1 f1 f1",
-    "steppers.radau.Accuracy": "f1 f f f",
+    "steppers.radau.Accuracy": "f1 f f f2 f",
     "steppers.radau.Nodes": "f3 f1 f2 f1",
 }
 KERNELS = {

@@ -128,11 +128,11 @@ class KinkEngine:
         """The same with a look at the present state, which also says how accurate steps can be."""
         groups, problem, pull = self.groups, self.problem, self.pull
         bends = self.bends if problem.loss.name == "square" else np.abs(pull)  # bounds of dpull/df
-        sizes, noise, output_noise, made_all = rounding(
+        sizes, noises, noise, output_noise, made_all = rounding(
             groups.carried, groups.group, groups.seen, problem.y, pull, bends, ROUNDED_SUM
         )
         sizes = np.maximum(sizes, TINY)
-        self.accuracy = self.field.accuracy(sizes, noise, output_noise)
+        self.accuracy = self.field.accuracy(sizes, noises, noise, output_noise)
         return (made_all and problem.l2 == 0.0) or (self.last is not None and self.clock.shows_rest(self.last, sizes))
 
     def _first_step(self) -> float:
@@ -145,7 +145,9 @@ class KinkEngine:
         look_at_clock()
         self.steps += 1
         nodes = Nodes(self._guess(h), np.empty(STAGES + 1), np.empty((STAGES + 1, len(self.pull))), np.empty(STAGES + 1))
-        error, evaluations, self.newton_rate = collocation_step(self.groups.carried, self.frozen, self.accuracy, h, nodes)
+        error, evaluations, self.newton_rate, self.rounded = collocation_step(
+            self.groups.carried, self.frozen, self.accuracy, h, nodes
+        )
         self.evaluations += evaluations
         self.field.complete(nodes.pulls, nodes.objectives)
         self.step = Step(h, error, *nodes)
@@ -343,7 +345,7 @@ class KinkEngine:
         self.clock.advance(step)
         self.energy += step.energy + (0.0 if self.pending is None else self.pending.energy)
         # rounding moves neurons as well
-        self.estimated_error += max(step.error, 0.0) * self.rtol + step.h * self.accuracy.noise
+        self.estimated_error += max(step.error, 0.0) * self.rtol + self.rounded
         self.pull, self.known, self.last = step.pulls[-1], None, step if step.h > 0.0 else None
         if self.pending is not None:
             still = step.h == 0.0

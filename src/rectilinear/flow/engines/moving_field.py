@@ -35,8 +35,9 @@ class MovingField(Protocol):
         """While these groups keep their patterns."""
         ...
 
-    def accuracy(self, sizes: Array, noise: float, output_noise: float) -> Accuracy:
-        """What is asked of a step from carriers of these sizes, where rounding makes such drives and errors of outputs."""
+    def accuracy(self, sizes: Array, noises: Array, noise: float, output_noise: float) -> Accuracy:
+        """What is asked of a step from carriers of these sizes, where rounding makes such drives, at most as large, and errors of
+        outputs."""
         ...
 
     def complete(self, pulls: Array, objectives: Array) -> None:
@@ -70,9 +71,9 @@ class OrdinaryField:
         problem = self.problem
         return FrozenField(groups.group, groups.seen, problem.y, self.live, self.train, problem.loss.code, problem.l2, False)
 
-    def accuracy(self, sizes: Array, noise: float, output_noise: float) -> Accuracy:
+    def accuracy(self, sizes: Array, noises: Array, noise: float, output_noise: float) -> Accuracy:
         # rounding of the outputs must not exceed the tolerance
-        return Accuracy(sizes, max(self.first_residual, 10.0 * output_noise / self.rtol, TINY), self.rtol, noise)
+        return Accuracy(sizes, max(self.first_residual, 10.0 * output_noise / self.rtol, TINY), self.rtol, noises, noise)
 
     def complete(self, pulls: Array, objectives: Array) -> None:
         """All samples are live."""
@@ -108,9 +109,9 @@ class RescaledField:
         problem = self.problem
         return FrozenField(groups.group, groups.seen, problem.y, self.live, self.train, problem.loss.code, 0.0, True)
 
-    def accuracy(self, sizes: Array, noise: float, output_noise: float) -> Accuracy:
+    def accuracy(self, sizes: Array, noises: Array, noise: float, output_noise: float) -> Accuracy:
         # margins grow without bound, so errors of the outputs are relative to nothing; steps get too long for a bound of noise
-        return Accuracy(sizes, np.inf, self.rtol, 0.0)
+        return Accuracy(sizes, np.inf, self.rtol, noises, 0.0)
 
     def complete(self, pulls: Array, objectives: Array) -> None:
         """The output is zero where no neuron sees a sample: its pull grows in weight as the live losses fall."""

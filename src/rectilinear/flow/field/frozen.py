@@ -99,8 +99,9 @@ def velocity(theta: Array, field: FrozenField, out: Array, g: Array, pull: Array
 @kernel
 def rounding(
     theta: Array, group: Indices, seen: Array, y: Array, pull: Array, bends: Array, share: float
-) -> tuple[Array, float, float, bool]:
-    """Sizes |theta| (neurons,), the largest drive and output that rounding can make, and whether it may have made all drives.
+) -> tuple[Array, Array, float, float, bool]:
+    """Sizes |theta| (neurons,), drives (groups, inputs) such as rounding makes, the largest drive and output that it can make, and
+    whether it may have made all drives.
 
     It leaves so large a `share` of the terms of a sum; `bends` (samples,) are bounds of dpull/df. Terms are counted one by one: nearly
     parallel samples make weights large where all inputs are small.
@@ -117,20 +118,23 @@ def rounding(
         for i in range(samples):
             for j in range(d):
                 outputs[i] += products[k, j] * abs(seen[k, i, j])
-    largest, largest_output, made_all = 0.0, 0.0, True
+    largest, largest_output, made_all, typical = 0.0, 0.0, True, products
     for k in range(groups):
         noise, drive = 0.0, 0.0
         for j in range(d):
-            terms, total = 0.0, 0.0
+            of_sum, of_outputs, signed, total = 0.0, 0.0, 0.0, 0.0
             for i in range(samples):
-                terms += abs(seen[k, i, j]) * (abs(pull[i]) + bends[i] * outputs[i])
+                of_sum += abs(seen[k, i, j] * pull[i])
+                of_outputs += abs(seen[k, i, j]) * bends[i] * outputs[i]
+                signed += (1 - 2 * (i % 2)) * seen[k, i, j] * bends[i] * outputs[i]
                 total += pull[i] * seen[k, i, j]
-            noise += (share * terms) ** 2
+            typical[k, j] = share * (signed + (1 - 2 * (j % 2)) * of_sum)
+            noise += (share * (of_sum + of_outputs)) ** 2
             drive += total * total
         largest, made_all = max(largest, noise), made_all and drive <= noise
     for i in range(samples):
         largest_output = max(largest_output, outputs[i])
-    return sizes, np.sqrt(largest), share * largest_output, made_all
+    return sizes, typical, np.sqrt(largest), share * largest_output, made_all
 
 
 @fast_part

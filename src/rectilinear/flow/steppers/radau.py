@@ -33,12 +33,13 @@ OUTPUTS_TO_WEIGHTS = NEWTON_TOLERANCE / NEWTON_OUTPUT_TOLERANCE
 class Accuracy(NamedTuple):
     """What is asked of a step: errors below `rtol`, relative to the `size` (neurons,) of the weights and to `output_size`.
 
-    `noise` is the largest drive that rounding can make.
+    `noises` (groups, inputs) are drives such as rounding makes, `noise` is the largest that it can make.
     """
 
     size: Array
     output_size: float
     rtol: float
+    noises: Array
     noise: float
 
 
@@ -57,11 +58,11 @@ class Nodes(NamedTuple):
 @kernel
 def collocation_step(
     theta: Array, field: FrozenField, accuracy: Accuracy, h: float, nodes: Nodes
-) -> tuple[float, int, float]:
+) -> tuple[float, int, float, float]:
     """Try a step of length h from `theta` and write what it finds into `nodes`.
 
-    Returns the estimated error in units of the tolerance (-1 if Newton failed), the evaluations of the field, and Newton's last rate
-    of convergence.
+    Returns the estimated error in units of the tolerance (-1 if Newton failed), the evaluations of the field, Newton's last rate
+    of convergence, and by how much rounding may move the weights, relative to their size.
     """
     samples = field.seen.shape[1]
     slope, g = np.empty_like(theta), np.empty((field.seen.shape[0], theta.shape[1] - 1))
@@ -70,10 +71,11 @@ def collocation_step(
     for q in range(mus.shape[0]):
         mus[q] = EIGENVALUES[q] / h + field.l2
     at = linearise(theta, field, mus, g, nodes.pulls[0], curvature)
-    converged, evaluations, rate = _newton(at, field, accuracy, h, nodes)
+    noise = NOISE if field.rescaled else _rounded(at, field, accuracy, h)
+    converged, evaluations, rate = _newton(at, field, accuracy, h, noise, nodes)
     error, evaluations = -1.0, evaluations + 1
     if not converged:
-        return error, evaluations, rate
+        return error, evaluations, rate, noise
     _slow_down(nodes, h)
     settled = np.empty_like(theta)
     for settles in range(2):
@@ -87,16 +89,43 @@ def collocation_step(
                 settled[e, j] = theta[e, j] + slope[e, j]
         velocity(settled, field, slope, np.empty_like(g), np.empty(samples), curvature)
         evaluations += 1
-    return error, evaluations, rate
+    return error, evaluations, rate, 0.0 if field.rescaled else noise
 
 
 @in_line
-def _newton(at: Linearisation, field: FrozenField, accuracy: Accuracy, h: float, nodes: Nodes) -> tuple[bool, int, float]:
+def _rounded(at: Linearisation, field: FrozenField, accuracy: Accuracy, h: float) -> float:
+    """By how much rounding may move the weights in a step of length h, relative to their size.
+
+    That is at most h times the largest drive it makes. Where this matters, see how far such drives really move neurons: most of them
+    are what errors of outputs make, and directions that change outputs are stiff.
+    """
+    most = h * accuracy.noise
+    if most <= NEWTON_TOLERANCE * accuracy.rtol:
+        return max(most, NEWTON_ROUNDING)
+    theta, (neurons, width) = at.theta, at.theta.shape
+    right, update = np.zeros((neurons, width), dtype=np.complex128), np.empty((neurons, width), dtype=np.complex128)
+    moved = np.empty((neurons, width))
+    for e in range(neurons):
+        drive = accuracy.noises[field.group[e]]
+        for j in range(width - 1):
+            right[e, j] = field.train[0] * theta[e, width - 1] * drive[j]
+            right[e, width - 1] += field.train[1] * theta[e, j] * drive[j]
+    solve(at, field, REAL, right, update)
+    for e in range(neurons):
+        for j in range(width):
+            moved[e, j] = update[e, j].real
+    weights, outputs = _relative(at, field, accuracy, moved)
+    return max(min(most, max(weights, OUTPUTS_TO_WEIGHTS * outputs)), NEWTON_ROUNDING)
+
+
+@in_line
+def _newton(
+    at: Linearisation, field: FrozenField, accuracy: Accuracy, h: float, noise: float, nodes: Nodes
+) -> tuple[bool, int, float]:
     """Solve for the stages, with the Jacobian kept; whether that succeeded, evaluations of the field, the last rate of convergence."""
     theta, stages, (neurons, width) = at.theta, nodes.stages, at.theta.shape
     fields, step = np.empty_like(stages), np.empty_like(stages)
     enough = max(NEWTON_TOLERANCE * accuracy.rtol, NEWTON_ROUNDING)
-    noise = NOISE if field.rescaled else max(NEWTON_ROUNDING, h * accuracy.noise)
     previous, rate, converged = -1.0, 0.0, False
     for iteration in range(NEWTON_MAX + 1):
         _evaluate(theta, field, nodes, fields)
