@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from compiled_parts import from_python
-from rectilinear.flow.small_systems import principal_axes, solve_dependent, solve_in_place
+from rectilinear.flow.small_systems import factorise, principal_axes, solve_dependent, solve_in_place, substitute
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 12])
@@ -16,6 +16,20 @@ def test_solutions_are_lapacks(size, columns):
     found = right.copy()
     solve_in_place(matrix.copy(), found)
     np.testing.assert_allclose(found, np.linalg.solve(matrix, right), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 12])
+@pytest.mark.parametrize("stiffness", [1.0, 1e12])
+def test_factors_leave_no_more_than_rounding(size, stiffness):
+    """Of every row: an inverse would leave `stiffness` times as much where the right side is along the stiff direction."""
+    rng = np.random.default_rng(size)
+    along = rng.standard_normal(size) + 1j * rng.standard_normal(size)
+    matrix = np.eye(size) + stiffness * np.outer(along, along)
+    right = matrix @ (rng.standard_normal(size) + 1j * rng.standard_normal(size))
+    factors, order, found = matrix.copy(), np.empty(size, np.intp), right.copy()
+    from_python(factorise)(factors, order)
+    from_python(substitute)(factors, order, found)
+    assert np.abs(matrix @ found - right).max() <= 1e-14 * size * (np.abs(matrix) @ np.abs(found)).max()
 
 
 @pytest.mark.parametrize(("vectors", "dimensions"), [(1, 3), (3, 5), (4, 2), (7, 3), (5, 0)])

@@ -39,7 +39,7 @@ class Span:
         x = _on_lines(given.x)
         self.moved = int((x != given.x).any(axis=1).sum())
         kept = _span(x)
-        if len(kept) < x.shape[1]:
+        if kept is not None:
             self.basis = kept
         elif x is given.x:
             return
@@ -85,12 +85,16 @@ class Span:
         return replace(events, line=np.where(events.line >= 0, self.first_lines[events.line], -1))
 
 
-def _span(x: Array) -> Array:
-    """Orthonormal rows that span the rows of x; the axes where x^T x shows, at a fraction of the cost, that all are needed."""
+def _span(x: Array) -> Array | None:
+    """Orthonormal rows that span the rows of x, along its principal axes; None where x^T x shows, at a fraction of the cost, that the
+    axes do as well.
+
+    Where samples nearly span less, weights become large along the small axes, and only there: no other coordinates keep what is small.
+    """
     if len(x) >= x.shape[1]:
         sizes = np.linalg.eigvalsh(x.T @ x)
         if sizes[0] > ALL_AXES * sizes[-1]:
-            return np.eye(x.shape[1])
+            return None
     _, sizes, rows = np.linalg.svd(x, full_matrices=False)
     return np.asarray(rows[sizes > SAME_SPAN * sizes[0]])
 

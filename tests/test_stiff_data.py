@@ -1,0 +1,50 @@
+"""Data that make flows as stiff as rounding allows: runs end, keep their tolerance and say how large their error is."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rectilinear import Dataset, Network, Problem, Status, Trajectory, simulate
+
+
+def nearly_one_sample(rng: np.random.Generator) -> tuple[Any, Any]:
+    """Labels that disagree where inputs agree to seven digits: weights grow to 1e6, and h |J| to 1e9."""
+    return rng.standard_normal(5) + 1e-7 * rng.standard_normal((5, 5)), 5e5 * rng.standard_normal(5)
+
+
+def rows_of_all_lengths(rng: np.random.Generator) -> tuple[Any, Any]:
+    """Lengths from 1e-3 to 1e3 and labels of 1e6: eigenvalues of the Jacobian from 1 to 1e14."""
+    return rng.standard_normal((8, 4)) * 10.0 ** rng.uniform(-3, 3, (8, 1)), 1e6 * rng.standard_normal(8)
+
+
+def assert_right(problem: Problem, times: list[float]) -> None:
+    run, tight = simulate(problem, times), simulate(problem, times, rtol=1e-11)
+    assert run.status is tight.status is Status.FINISHED
+    assert run.audit.energy_residual is not None
+    assert run.audit.weight_error is not None
+    assert run.audit.energy_residual < 1e-8
+    assert run.audit.weight_error < 1e-6
+    assert apart(run, tight) < 1e-6
+
+
+def apart(run: Trajectory, other: Trajectory) -> float:
+    """The largest distance of weights at a saved time, as a share of their size."""
+    ours, theirs = (np.concatenate([w.reshape(len(r.times), -1) for w in r.weights], axis=1) for r in (run, other))
+    return float((np.linalg.norm(ours - theirs, axis=1) / np.linalg.norm(theirs, axis=1)).max())
+
+
+@pytest.mark.parametrize("seed", [0, 1, 4])
+def test_labels_that_disagree_on_nearly_one_sample(seed: int) -> None:
+    """An inverse of Woodbury's matrix keeps no digit here, and Newton's steps shrank to nothing."""
+    net = Network(5, (2,), alpha=1.0)
+    data = Dataset(*nearly_one_sample(np.random.default_rng(seed)))
+    assert_right(Problem(data, net, net.init(scale=0.01, seed=seed, start="balanced")), [0.0, 100.0, 1000.0])
+
+
+@pytest.mark.parametrize("seed", [7, 9])
+def test_rows_of_all_lengths(seed: int) -> None:
+    """Rounding of large outputs moves no neuron, as what changes outputs is stiff; taken for a limit of Newton's it left 1e-4."""
+    net = Network(4, (6,), alpha=0.2)
+    data = Dataset(*rows_of_all_lengths(np.random.default_rng(seed)))
+    assert_right(Problem(data, net, net.init(scale=0.1, seed=seed)), [0.0, 0.01, 0.1])
