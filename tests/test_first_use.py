@@ -35,9 +35,9 @@ problem = rl.Problem(rl.datasets.six_points(), net, net.init(scale=1e-3, seed=0)
 rl.simulate(problem, times=np.linspace(0, 50, 51))
 """
 FOLLOW = """
-net = rl.Network(inputs=10, widths=(20,))
-problem = rl.Problem(rl.datasets.gaussian_teacher(inputs=10, samples=100), net, net.init(scale=0.1, seed=0))
-rl.simulate(problem, times=np.linspace(0, 20, 51))
+net = rl.Network(inputs=10, widths=(100,))
+problem = rl.Problem(rl.datasets.gaussian_teacher(), net, net.init(scale=1e-3, seed=0))
+rl.simulate(problem, times=np.linspace(0, 50, 101))
 """
 DESCEND = """
 net = rl.Network(inputs=10, widths=(1000,))

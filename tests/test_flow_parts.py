@@ -6,6 +6,7 @@ from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
 import rectilinear as rl
+from compiled_parts import from_python
 from rectilinear.flow.collocation import (
     ALL_NODES,
     DIP,
@@ -120,10 +121,10 @@ def polynomial(rng):
 
 
 def test_values_and_integrals_of_the_polynomial_are_exact():
-    rng = np.random.default_rng(0)
+    rng, at = np.random.default_rng(0), from_python(value_at)
     for u in (0.0, 0.3, NODES[2], 1.0, 1.4):
         coefficients, values = polynomial(rng)
-        assert value_at(values, u) == pytest.approx(np.polyval(coefficients, u), abs=1e-12)
+        assert at(values, u) == pytest.approx(np.polyval(coefficients, u), abs=1e-12)
         assert basis_at(u) @ values == pytest.approx(np.polyval(coefficients, u), abs=1e-12)
         stages = (values - values[0])[1:, None, None] * np.array([[1.0, -2.0, 0.5]])
         expected = (basis_at(u) @ values - values[0]) * np.array([[1.0, -2.0, 0.5]])
@@ -155,7 +156,7 @@ def test_the_first_root_is_where_the_polynomial_first_falls_through_zero():
 
 def test_halving_finds_the_fall_and_the_earliest_moment():
     values = 1.0 - ALL_NODES**3
-    low, high = fall(values, 0.5, 0.0, 1.0)
+    low, high = from_python(fall)(values, 0.5, 0.0, 1.0)
     assert low <= high
     assert low == pytest.approx(0.5 ** (1 / 3), rel=1e-14)
     assert earliest(lambda u: u**2 > 0.3, 1e-12) == pytest.approx(np.sqrt(0.3), abs=1e-12)
@@ -271,7 +272,7 @@ def test_a_path_that_dips_below_zero_between_two_nodes_is_seen(j):
     values = (ALL_NODES - middle) ** 2 - depth
     assert values.min() > 0.0
     assert first_root(values, 1e-13, NONE_BEFORE) == pytest.approx(middle - 0.6 * half, abs=1e-12)
-    assert may_fall(values, 1e-13)
+    assert from_python(may_fall)(values, 1e-13)
     assert first_root(values + 1.01 * depth, 1e-13, NONE_BEFORE) == NONE_BEFORE
 
 

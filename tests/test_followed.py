@@ -224,6 +224,8 @@ def test_deeper_networks_are_refused():
 
 # ---------------------------------------------------------------- its parts
 
+FIRST_FALL = from_python(polynomials.first_fall)
+
 
 @given(st.integers(0, 10_000), st.integers(0, 5))
 def test_first_fall_finds_the_first_root(seed, degree):
@@ -231,7 +233,7 @@ def test_first_fall_finds_the_first_root(seed, degree):
     c = rng.standard_normal(degree + 1) * rng.choice([0.1, 1.0, 10.0], degree + 1)
     c[0] = abs(c[0])
     work = np.zeros(degree + 1)
-    found = polynomials.first_fall(c, 0, degree, 1.0, work)
+    found = FIRST_FALL(c, 0, degree, 1.0, work)
     fine = polynomial.polyval(np.linspace(0.0, 1.0, 20_001), c)
     below = np.flatnonzero(fine < -1e-9)
     if below.size:

@@ -20,6 +20,7 @@ import numba
 import numpy as np
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
+from . import kernel_passes as passes
 from . import linked_once as linking
 from .linked_once import LinkingCompiler, linked_once
 
@@ -104,7 +105,8 @@ class _KernelCache(FunctionCache):
     def _stamp(self) -> None:
         """Once a kernel is called all that it calls is defined."""
         if not self._stamped:
-            parts = [linking.IS_KNOWN, _digest(linking.__file__), *sorted(made_of(self._function).items())]
+            how = (linking.IS_KNOWN, passes.ARE_KNOWN, _digest(linking.__file__), _digest(passes.__file__))
+            parts = [*how, *sorted(made_of(self._function).items())]
             stamp = hashlib.sha256(repr(parts).encode()).hexdigest()
             self._cache_file = IndexDataCacheFile(**self._places, source_stamp=stamp)  # type: ignore[no-untyped-call]
             self._stamped = True

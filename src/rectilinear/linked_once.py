@@ -14,6 +14,8 @@ from numba.core import codegen as insides
 from numba.core.compiler import Compiler, Flags
 from numba.core.environment import lookup_environment
 
+from .kernel_passes import lifetimes_when_asked_for, of_kernels
+
 ENVIRONMENT = "_ZN08NumbaEnv"  # how names begin of what points to the Python objects of a function
 NEEDED = ("_module_pass_manager", "_pass_builder", "_check_llvm_bugs", "_library_class", "set_env")  # of what makes code
 IS_KNOWN = all(hasattr(insides.JITCPUCodegen, name) for name in NEEDED)  # whether Numba's insides are these
@@ -104,7 +106,7 @@ class KernelFlags(Flags):
     _shared: ClassVar[dict[str, SharedFlags]] = {}
 
     def copy(self) -> SharedFlags:
-        return self._shared.setdefault(repr(sorted(self._values.items())), SharedFlags(self))
+        return self._shared.setdefault(repr(sorted(self.values().items())), SharedFlags(self))
 
 
 class LinkingCompiler(Compiler):
@@ -114,12 +116,12 @@ class LinkingCompiler(Compiler):
 
     def compile_extra(self, function: Any) -> Any:
         self.state.flags = KernelFlags(self.state.flags)
-        with linked_once(self.state.targetctx.codegen()):
+        with linked_once(self.state.targetctx.codegen()), lifetimes_when_asked_for():
             return super().compile_extra(function)
 
     def define_pipelines(self) -> Any:
         self.state.flags.no_cpython_wrapper = not self._has_way_in  # now, as what kernels and parts call is the same
-        return super().define_pipelines()
+        return [of_kernels(passes) for passes in super().define_pipelines()]
 
 
 class PartCompiler(LinkingCompiler):

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import roots_jacobi
 
 from ..arrays import Array, Complex
-from .compiled import kernel
+from .compiled import kernel, part
 
 STAGES = 5
 END_ORDER = 2 * STAGES - 1
@@ -111,7 +111,7 @@ def integrals_to(values: Array, shares: Array) -> Array:
     return out
 
 
-@kernel
+@part
 def value_at(values: Array, u: float) -> float:
     """The polynomial through `values` (6,) at the nodes, at u."""
     top = bottom = 0.0
@@ -125,7 +125,7 @@ def value_at(values: Array, u: float) -> float:
     return top / bottom
 
 
-@kernel
+@part
 def dip(values: Array, j: int) -> float:
     """Where between the nodes j - 1 and j the polynomial through `values` (6,) is lowest, if that may be below zero; else the node j."""
     low, high, left, right = ALL_NODES[j - 1], ALL_NODES[j], 0.0, 0.0
@@ -146,7 +146,7 @@ def dip(values: Array, j: int) -> float:
     return 0.5 * (low + high)
 
 
-@kernel
+@part
 def may_fall(values: Array, band: float) -> bool:
     """Whether the polynomial through `values` (6,) may be below -band somewhere."""
     lowest, highest = values[0], values[0]
@@ -181,7 +181,7 @@ def first_root(values: Array, band: float, before: float) -> float:
     return 2.0
 
 
-@kernel
+@part
 def fall(values: Array, level: float, low: float, high: float) -> tuple[float, float]:
     """Neighbours between `low` and `high` where the polynomial through `values` (6,) falls from above `level` to it or below."""
     for _ in range(ROOT_HALVINGS):

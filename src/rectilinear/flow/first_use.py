@@ -6,6 +6,7 @@ and hold what runs of that method call; whatever is in none is compiled where it
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -39,8 +40,11 @@ SHARES = {
         (
             "steppers.radau.collocation_step",
             "kinks.neuron_groups.carry",
+            "kinks.crossings.crossings",
+            "field.frozen.rounding",
         ),
         (
+            "field.frozen.solve",
             "engines.light_neuron_kernels.follow_free",
             "engines.light_neuron_kernels.collocate_neuron",
             "engines.light_neuron_kernels.first_kink",
@@ -49,11 +53,9 @@ SHARES = {
             "collocation.basis",
             "collocation.first_root",
             "kinks.contact.multiplier",
-            "kinks.crossings.crossings",
             "kinks.neuron_groups.paths_of",
             "kinks.neuron_groups.lengths_of",
             "kinks.neuron_groups.restore",
-            "field.frozen.rounding",
             "kinks.contact._one_line",
             "collocation.stages_at",
             "collocation.integrals_to",
@@ -68,6 +70,8 @@ SHARES = {
             "kinks.settling.meet",
             "kinks.single_neuron.pass_origin",
             "kinks.single_neuron.way_out",
+            "kinks.single_neuron.free_drives",
+            "kinks.contact._one_line",
         ),
         (
             "kinks.settling.settle",
@@ -75,13 +79,12 @@ SHARES = {
             "kinks.single_neuron.first_meeting",
             "kinks.single_neuron.first_release",
             "kinks.contact.box_problem",
+            "kinks.repelling_points.sides_after_turn",
             "kinks.contact.multiplier",
-            "kinks.contact._one_line",
-            "kinks.single_neuron.free_drives",
         ),
     ),
 }
-# Packages are there without what they import for their users; the garbage collector rests, as in `progress.Compilation`.
+# Packages are there without what they import for their users; the garbage collector never has to do.
 OTHER_PROCESS = """
 import gc, sys, types
 gc.disable()
@@ -108,9 +111,15 @@ def in_two_processes(here: Sequence[str], there: Sequence[str]) -> None:
 
 
 def compile_all(places: Sequence[str]) -> None:
-    """Compile kernels, or find them on disk."""
-    for place in places:
-        kernel_named(place).compile(signature_of(place))
+    """Compile kernels, or find them on disk; the garbage collector rests from the first to the last."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        for place in places:
+            kernel_named(place).compile(signature_of(place))
+    finally:
+        if collects:
+            gc.enable()
 
 
 class _Helper:

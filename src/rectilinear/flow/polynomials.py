@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Array
-from .compiled import fast_kernel, fast_part
+from .compiled import fast_part
 
 # Row or coefficient 0: for the literal number the compiler would make a copy of each function that gets it.
 START: Any = np.intp(0)
@@ -129,7 +129,7 @@ def _falls_within(c: Array, first: int, last: int, until: float) -> float:
     return -1.0
 
 
-@fast_kernel
+@fast_part
 def first_fall(c: Array, first: int, last: int, until: float, work: Array) -> float:
     """First u in (0, until] where sum_j c_j u^(j - first), not negative at 0, falls through zero; inf if there is none.
 

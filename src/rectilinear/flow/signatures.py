@@ -1,8 +1,8 @@
 """What kernels take, written down, so that they can be compiled before a run calls them.
 
-A letter is a type: f float64, h float32, i int64, s int8, b bool, n None; with a number of dimensions it is an array in C order, and a
-capital letter is an array that is only read; a letter repeated is a tuple of so many, and codes with commas between are one of
-these. Tuples with names are called by them.
+A letter is a type: f float64, h float32, c complex128, i int64, s int8, b bool, n None; with a number of dimensions it is an array in C
+order, and a capital letter is an array that is only read; a letter repeated is a tuple of so many, and codes with commas between are
+one of these. Tuples with names are called by them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,15 @@ from typing import Any
 
 from numba import types
 
-LETTERS = {"f": types.float64, "h": types.float32, "i": types.int64, "s": types.int8, "b": types.boolean, "n": types.none}
+LETTERS = {
+    "f": types.float64,
+    "h": types.float32,
+    "c": types.complex128,
+    "i": types.int64,
+    "s": types.int8,
+    "b": types.boolean,
+    "n": types.none,
+}
 TUPLES = {
     "engines.light_neuron_kernels.FreeNeurons": "f2 s2 f1 f1 i1",
     "engines.light_neuron_kernels.KnownPulls": "f2 f f1 f",
@@ -21,6 +29,7 @@ TUPLES = {
     "engines.neuron_path.Rules": "i i f f f f f f f b f3",
     "engines.neuron_path.Start": "f2 f1 s2 h2 f1",
     "field.frozen.FrozenField": "i1 f3 F1 b1 f1 i f b",
+    "field.frozen.Linearisation": "f2 f2 f1 f1 c1 c3 i2",
     "field.two_layer_kernels.FoldedRows": "f2 f1 f1 f1 b1 f i",
     "kinks.crossings.Carrying": "i1 i1 i1 f2",
     "kinks.geometry.KinkArrays": "F2 i1 F1 f1 F2 f",
@@ -43,6 +52,8 @@ KERNELS = {
     "engines.neuron_path.follow_neurons": "i1 Start f3 KnownStep Rules End Log i1",
     "engines.neuron_path.state_at": "f2 i f f1",
     "field.frozen.rounding": "f2 i1 f3 F1 f1 f1 f",
+    "field.frozen.solve": "Linearisation FrozenField i c2 c2",
+    "field.log_domain.normalised_pulls": "i F1 f1 b1 f1 f1",
     "field.two_layer_kernels.drive_of_rows": "FoldedRows f2 f1 f1 i i f2",
     "field.two_layer_kernels.losses_of_rows": "FoldedRows f2 i i i f1",
     "field.two_layer_kernels.velocity_of_drive": "f2 i f2 f1 bb f2 f1",

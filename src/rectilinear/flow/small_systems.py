@@ -6,14 +6,14 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays import Array, Complex, Indices
-from .compiled import fast_part, kernel, part
+from .compiled import fast_part, part
 
 SWEEPS = 30  # of rotations; convergence is quadratic, five or six are the rule
 EPSILON = np.finfo(float).eps
 ROUNDED_PIVOT = 10.0 * EPSILON  # times the unknowns and the largest pivot: one that rounding leaves of zero
 
 
-@kernel
+@part
 def solve_in_place(matrix: Array, right: Array) -> None:
     """right (n, m) becomes matrix^{-1} right, by elimination with row pivots; the matrix (n, n) is used up."""
     size, columns = right.shape
@@ -121,7 +121,7 @@ def solve_dependent(matrix: Array, right: Array, rounding: float) -> None:
         right[i] = right[i] / matrix[i, i] if c < rank else 0.0
 
 
-@kernel
+@part
 def principal_axes(moments: Array) -> Array:
     """Orthonormal eigenvectors of a symmetric matrix (n, n), one a row, in no order; the matrix is used up.
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...arrays import Array, Indices, Signs
+from ..apart import apart
 from ..collocation import MATRIX, NODES, STAGES, basis, first_root, may_fall
 from ..compiled import kernel, part
 from ..kinks.contact import ON_A_BOUND, multiplier
@@ -106,6 +107,9 @@ def collocate_neuron(theta: Array, seen: Array, step: KnownPulls, start: float, 
         path[s + 1, d] = outgoing[s, 0]
 
 
+collocate_neuron_apart = apart(collocate_neuron, "n")
+
+
 @kernel
 def land_on_kink(
     theta: Array, seen: Array, step: KnownPulls, within: tuple[float, float], normal: Array, band: float, path: Array
@@ -117,7 +121,7 @@ def land_on_kink(
     """
     start, at = within
     for attempt in range(LIGHT_LANDINGS):
-        collocate_neuron(theta, seen, step, start, at, path)
+        collocate_neuron_apart(theta, seen, step, start, at, path)
         here, before = 0.0, 0.0
         for j in range(normal.shape[0]):
             here += normal[j] * path[STAGES, j]
@@ -129,6 +133,9 @@ def land_on_kink(
             break
         at = nearer
     return at
+
+
+land_on_kink_apart = apart(land_on_kink, "f")
 
 
 @kernel
@@ -215,7 +222,7 @@ def follow_free(free: FreeNeurons, kinks: KinkArrays, step: KnownPulls, end: flo
         free.status[n] = NEEDS_DECISION
         for _ in range(MOST_LIGHT_EVENTS):
             see(kinks, signs, held, seen)
-            collocate_neuron(thetas[n], seen, step, u, end, path)
+            collocate_neuron_apart(thetas[n], seen, step, u, end, path)
             when, where = first_kink(path, signs, normals, free.bands[n])
             if held >= 0 and (path[-1, d] * thetas[n, d] < 0.0 or not stays_held(kinks, signs, held, step, (u, end), lean)):
                 break  # what holds it would no longer attract, or not keep it
@@ -223,7 +230,7 @@ def follow_free(free: FreeNeurons, kinks: KinkArrays, step: KnownPulls, end: flo
                 break
             at = end if where < 0 else u + when * (end - u)
             if u < at < end:
-                at = min(land_on_kink(thetas[n], seen, step, (u, at), normals[where], free.bands[n], path), end)
+                at = min(land_on_kink_apart(thetas[n], seen, step, (u, at), normals[where], free.bands[n], path), end)
             if at > u:
                 for j in range(d + 1):
                     thetas[n, j] = path[STAGES, j]

@@ -21,9 +21,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ...arrays import Array, Complex, Indices, Mask
-from ..compiled import fast_part, in_line, kernel, part
+from ..apart import apart
+from ..compiled import fast_part, in_line, kernel, part_of_its_own
 from ..small_systems import factorise, substitute
-from .log_domain import normalised_pulls
+from .log_domain import normalised_pulls_apart
 from .sample_losses import mean_pulls
 
 
@@ -75,7 +76,7 @@ def velocity(theta: Array, field: FrozenField, out: Array, g: Array, pull: Array
                 output += v[k, j] * seen[k, i, j]
             f[i] += output
     if field.rescaled:
-        objective = normalised_pulls(field.loss, field.y, f, field.live, pull, curvature)
+        objective = normalised_pulls_apart(field.loss, field.y, f, field.live, pull, curvature)
     else:
         objective = mean_pulls(field.loss, field.y, f, pull, curvature)
     for k in range(groups):
@@ -238,7 +239,7 @@ def _arrow_solve(mu: complex, g: Array, train: Array, b: Complex, out: Complex) 
         out[d] = b[d] / mu
 
 
-@part
+@part_of_its_own
 def solve(at: Linearisation, field: FrozenField, q: int, b: Complex, out: Complex) -> None:
     """out = (mu_q - J)^{-1} b = A^{-1}(b - j (I + C K)^{-1} C j^T A^{-1} b) by Woodbury's formula, b and out (neurons, inputs + 1)."""
     theta, seen, group, train, mu = at.theta, field.seen, field.group, field.train, at.mus[q]
@@ -274,3 +275,6 @@ def solve(at: Linearisation, field: FrozenField, q: int, b: Complex, out: Comple
             for k in range(groups):
                 for j in range(d):
                     back[k, j] += change[i] * seen[k, i, j]
+
+
+solve_apart = apart(solve, "n")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...arrays import Array, Mask
+from ..apart import apart
 from ..compiled import fast_kernel
 from .sample_losses import EXPONENTIAL
 
@@ -53,3 +54,6 @@ def normalised_pulls(loss: int, y: Array, f: Array, live: Mask, pull: Array, cur
         pull[i] = y[i] * size
         curvature[i] = size * bend
     return log_sum - np.log(samples)
+
+
+normalised_pulls_apart = apart(normalised_pulls, "f")

@@ -176,7 +176,7 @@ def _add(gram: Array, line: int, push: float, q: Array, moved: Array) -> None:
 @part
 def _answer(gram: Array, q: Array, bounds: Array, speeds: Array) -> Array:
     """mu of the lines that answer to q, and the velocities along all normals when they do, into `speeds`."""
-    mu = box_problem(gram, q, bounds)
+    mu = box_problem_apart(gram, q, bounds)
     for k in range(q.shape[0]):
         speeds[k] = q[k]
         for j in range(q.shape[0]):
@@ -300,6 +300,9 @@ def box_problem(gram: Array, q: Array, bounds: Array) -> Array:
             break
         free[hardest], freed = True, True
     return mu
+
+
+box_problem_apart = apart(box_problem, "f1")
 
 
 @part

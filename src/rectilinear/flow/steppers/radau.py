@@ -12,10 +12,10 @@ import numpy as np
 
 from ...arrays import Array
 from ..collocation import BACK, EIGENVALUES, ERROR_ROW, SLOPES, STAGES, VECTORS
-from ..compiled import in_line, kernel
-from ..field.frozen import FrozenField, Linearisation, linearise, solve, velocity
+from ..compiled import in_line, kernel, part
+from ..field.frozen import FrozenField, Linearisation, linearise, solve_apart, velocity
 
-REAL: Any = np.intp(0)  # which eigenvalue is real; for a literal number the compiler would make a copy of `solve`
+REAL: Any = np.intp(0)  # which eigenvalue is real; for a literal number the compiler would make a copy of what takes it
 NEWTON_MAX = 12
 NEWTON_TOLERANCE = 1e-3  # of the tolerance of the step: what is left in the stages adds up over thousands of steps
 # The same for outputs, which hardly add up: where they matter more than weights they are stiff. Rounding may be a tenth of their tolerance.
@@ -110,7 +110,7 @@ def _rounded(at: Linearisation, field: FrozenField, accuracy: Accuracy, h: float
         for j in range(width - 1):
             right[e, j] = field.train[0] * theta[e, width - 1] * drive[j]
             right[e, width - 1] += field.train[1] * theta[e, j] * drive[j]
-    solve(at, field, REAL, right, update)
+    solve_apart(at, field, REAL, right, update)
     for e in range(neurons):
         for j in range(width):
             moved[e, j] = update[e, j].real
@@ -190,7 +190,7 @@ def _solve_for_update(at: Linearisation, field: FrozenField, h: float, fields: A
                 for s in range(STAGES):
                     value += BACK[q, s] * (fields[s, e, j] - mu * stages[s, e, j])
                 right[e, j] = value
-        solve(at, field, q, right, update)
+        solve_apart(at, field, q, right, update)
         twice = 1.0 if q == 0 else 2.0  # for the eigenvalue's conjugate
         for s in range(STAGES):
             for e in range(neurons):
@@ -214,7 +214,7 @@ def _error(at: Linearisation, field: FrozenField, accuracy: Accuracy, h: float, 
             for s in range(STAGES):
                 value += ERROR_ROW[s] * stages[s, e, j] * mu
             right[e, j] = value
-    solve(at, field, REAL, right, update)
+    solve_apart(at, field, REAL, right, update)
     for e in range(neurons):
         for j in range(width):
             slope[e, j] = update[e, j].real
@@ -222,7 +222,7 @@ def _error(at: Linearisation, field: FrozenField, accuracy: Accuracy, h: float, 
     return max(weights, outputs) / accuracy.rtol
 
 
-@in_line
+@part
 def _relative(at: Linearisation, field: FrozenField, accuracy: Accuracy, change: Array) -> tuple[float, float]:
     """Root mean squares of a change of the weights (neurons, inputs + 1) and of what it does to the outputs, relative to their sizes."""
     theta, seen, group, size, (neurons, width) = at.theta, field.seen, field.group, accuracy.size, at.theta.shape

@@ -1,0 +1,95 @@
+"""Numba's compiler with less work: kernels compute what they did, give back all memory, and Numba's own code is compiled as before."""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import pytest
+from numba.core import postproc
+from numba.core.compiler import DefaultPassBuilder, Flags
+from numba.core.runtime import _nrt_python as memory
+from numba.core.runtime import rtsys
+
+from rectilinear import kept_kernels, kernel_passes, linked_once
+
+needs_compiler = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+
+
+class Pair(NamedTuple):
+    row: np.ndarray
+    factor: float
+    table: np.ndarray
+
+
+def rows_and_tables(count):
+    """Arrays that are made anew, kept in tuples, cut and let go, on ways that differ from turn to turn."""
+    total, kept, last = 0.0, np.ones(3), 1
+    for n in range(count):
+        pair = Pair(np.full(3, 1.0 * n), 0.5, np.ones((2, 3)))
+        if n % 2:
+            kept = pair.table[1]
+        elif n % 3:
+            pair = Pair(kept, 2.0, pair.table)
+        last = n
+        for k in range(3):
+            total += pair.factor * pair.row[k] * kept[k] + last
+    return total, kept
+
+
+@needs_compiler
+def test_kernels_compute_the_same_and_give_back_all_memory():
+    kernel = kept_kernels.kept()(rows_and_tables)
+    expected, row = rows_and_tables(10)
+    memory.memsys_enable_stats()
+    try:
+        before = rtsys.get_allocation_stats()
+        found, last = kernel(10)
+        assert found == expected
+        np.testing.assert_array_equal(last, row)
+        del last
+        after = rtsys.get_allocation_stats()
+    finally:
+        memory.memsys_disable_stats()
+    assert after.alloc - before.alloc == after.free - before.free > 20
+    assert after.mi_alloc - before.mi_alloc == after.mi_free - before.mi_free
+
+
+@needs_compiler
+def test_less_is_made_of_a_kernel_than_by_Numbas_passes(monkeypatch):
+    """Before LLVM takes away what comes to nothing."""
+    ours = text_of_part()
+    monkeypatch.setattr(kernel_passes, "ARE_KNOWN", False)
+    numbas = text_of_part()
+    assert ours.count(" extractvalue ") < 0.8 * numbas.count(" extractvalue ")
+    assert ours.count(" store ") < numbas.count(" store ")
+
+
+def text_of_part():
+    part = numba.njit(pipeline_class=linked_once.PartCompiler)(rows_and_tables)
+    part.compile((numba.int64,))
+    (compiled,) = part.overloads.values()
+    return str(compiled.library._final_module)
+
+
+def test_passes_that_are_left_out_are_Numbas():
+    state = numba.core.compiler.StateDict(func_ir=None, flags=Flags())
+    names = {kind.__name__ for kind, _ in DefaultPassBuilder.define_nopython_pipeline(state).passes}
+    assert {*kernel_passes.UNNEEDED, "NativeLowering"} <= names
+    assert kernel_passes.ARE_KNOWN
+
+
+def test_Numbas_own_way_is_there_again_even_after_an_error():
+    own, within = postproc.PostProcessor.run, []
+    with pytest.raises(AttributeError), kernel_passes.lifetimes_when_asked_for():
+        within.append(postproc.PostProcessor.run).missing()
+    assert within != [own]
+    assert postproc.PostProcessor.run is own
+
+
+@needs_compiler
+def test_with_another_Numba_inside_its_own_passes_are_taken(monkeypatch):
+    monkeypatch.setattr(kernel_passes, "ARE_KNOWN", False)
+    kernel = kept_kernels.kept()(lambda x: x.sum() + 1.0)
+    assert kernel(np.ones(3)) == 4.0
+    (compiled,) = kernel.overloads.values()
+    assert any("native_lowering" in name for name in compiled.metadata["pipeline_times"]["nopython"])
