@@ -75,6 +75,26 @@ def test_neurons_that_begin_on_a_kink_go_on():
     assert (np.linalg.norm(neurons - exact, axis=1) / np.linalg.norm(exact, axis=1)).max() < ROUNDING
 
 
+@pytest.mark.parametrize("setting", [{}, {"loss": "logistic", "alpha": 0.3}], ids=str)
+def test_weights_of_any_size_move_alike(setting):
+    problem, times = ordinary(seed=1, scale=1e-8, **setting), np.array([1.0, 3.0])
+    small = 2.0**-400
+    tiny, _ = moved(problem.with_weights(tuple(small * layer for layer in problem.weights)), times)
+    engine, _ = moved(problem, times)
+    assert engine.counts["crossings"] > 20
+    np.testing.assert_array_equal(tiny.neurons.w, small * engine.neurons.w)
+    np.testing.assert_array_equal(tiny.neurons.a, small * engine.neurons.a)
+
+
+def test_labels_of_any_size_move_weights_alike_in_their_time():
+    problem, small, times = ordinary(seed=1, scale=1e-150), 2.0**-400, np.array([1.0, 3.0])
+    engine, _ = moved(problem, times)
+    weak = rl.Problem(rl.Dataset(problem.x, small * problem.y), problem.network, problem.weights)
+    slow, _ = moved(weak, times / small)
+    assert engine.counts["crossings"] > 20
+    np.testing.assert_array_equal(slow.neurons.w, engine.neurons.w)
+
+
 def test_the_settings_hold_release_and_turn():
     problems = [ordinary(seed=seed, scale=1e-8, **setting) for setting in SETTINGS for seed in range(3)]
     ends = [certified(problem, 3.0) for problem in problems]

@@ -42,9 +42,9 @@ FEW_OF_BOTH = 100
 # For two layers, from here on kinks are left to the error control. On eight tables plain steps then take a tenth to a half of what
 # following takes at 1e-3 and keep the loss to 5e-3; at 1e-3 their weights are off by 3e-3 to 0.1 of the largest, followed ones by 7e-4.
 PLAIN_RTOL = 3e-3
-# From here down plain steps leave the early phase to closed forms, so that losses fall at the right time. It costs up to a microsecond
-# for every kink, half the samples for every neuron, and saves the steps that neurons turn in. On 64 random problems at 3e-3 the time is
-# the same and the loss error half (better in 78 %, worse by a factor of two in 12 %); at 1e-2 it takes a third more time.
+# From here down plain steps leave the early phase to closed forms, so that losses fall at the right time. It costs a quarter to half of
+# a microsecond for every kink, half the samples for every neuron, and saves the steps that neurons turn in. On 64 random problems at
+# 3e-3 the time is the same and the loss error half (better in 78 %, worse by a factor of two in 12 %); at 1e-2 it takes a third more time.
 PLAIN_EARLY_RTOL = 3e-3
 SMOOTH_RTOL = 1e-5  # for explicit steps of three layers and more
 IMPULSE_RTOL = 1e-4  # loss curves are then right to some 1e-5, and ten times less costs three times as much

@@ -8,6 +8,9 @@ and every height n.w is linear in S. The next kink is the smallest root. The tim
 Crossing kink l changes g by a multiple of its normal, and the rates n.g of all heights by that multiple of the products n.n_l, which
 are the same for all neurons.
 
+Heights and rates are kept in single precision, in units of the neuron and its drive, as the time goes into passes over them; the weights,
+their drive and the time stay in double precision.
+
 At a kink that pushes from both sides the shares m in [0, 1] of the jumps that are taken minimise |g + sum_l m_l J_l n_l|^2 over all kinks
 held: those strictly between stay held, the others are left.
 """
@@ -31,14 +34,14 @@ KINKS_TOGETHER = 32  # kinks that are looked at together
 DISTANCES_AHEAD = 3.0  # times the last distances of kinks, within which the next one is looked for first
 WIDER = 4.0  # times that, where there is none
 NOT_NEARER = 1e-3  # of the way that is left: then at least so far, as kinks that coincide have no distance
-
+ZERO = np.float32(0.0)  # a double one would widen what it is compared with
 
 Singles = NDArray[np.float32]
 
 
 class UnitKinks(NamedTuple):
-    """Normals of length one (n, inputs) of the samples, their products with each other (n, n), and by how much crossing upwards changes
-    drives (n,); zeros are appended up to whole KINKS_TOGETHER."""
+    """Normals of length one (n, inputs) of the samples' lines, their products with each other (n, n), and by how much crossing upwards
+    changes drives (n,); zeros are appended up to whole KINKS_TOGETHER."""
 
     normals: Array
     products: Singles
@@ -52,7 +55,7 @@ class PulledNeurons(NamedTuple):
     w: Array
     g: Array
     a: Array
-    sides: Array
+    sides: Singles
     held: Indices
     shares: Array
     holding: Indices
@@ -74,32 +77,36 @@ def add_multiple(sums: Array, factor: float, terms: Array) -> None:
 
 
 @fast_kernel
-def add_row(sums: Array, factor: float, rows: Array | Singles, k: int) -> None:
-    """sums += factor rows_k; a view of that row would be counted, which takes longer than short sums."""
-    for i in range(sums.shape[0]):
-        sums[i] += factor * rows[k, i]
+def advance(heights: Singles, rates: Singles, distance: float, change: float, products: Singles, line: int) -> None:
+    """Add so many times the rates (n,) to the heights (n,), and then so many times the products with a kink to the rates.
+
+    A view of that row of products would be counted, which takes longer than short sums.
+    """
+    step, factor = np.float32(distance), np.float32(change)
+    for i in range(heights.shape[0]):
+        heights[i] += step * rates[i]
+        rates[i] += factor * products[line, i]
 
 
 @fast_kernel
-def next_kink(heights: Array, rates: Array, sides: Array, lean: float, reach: float, left: Array) -> tuple[float, int]:
-    """How far the first kink on the way is and which; `reach` and -1 if none is so near.
+def next_kink(heights: Singles, rates: Singles, sides: Singles, lean: float, within: float) -> tuple[float, int]:
+    """How far the first kink on the way is and which; `within` and -1 if none is so near.
 
-    Kinks are in rows (n / KINKS_TOGETHER, KINKS_TOGETHER), as compilers like it; `left` (KINKS_TOGETHER,) is for scratch.
+    Kinks are in rows (n / KINKS_TOGETHER, KINKS_TOGETHER), as compilers like it: what lies beyond is summed, and is mostly nothing.
     """
-    where = -1
+    where, reach, forwards = -1, np.float32(within), np.float32(lean)
     for k in range(heights.shape[0]):
-        ahead, below = lean * reach, 0
+        ahead, beyond = forwards * reach, ZERO
         for i in range(KINKS_TOGETHER):
-            left[i] = sides[k, i] * (heights[k, i] + ahead * rates[k, i])
-            below += left[i] < 0.0
-        if below == 0:
+            beyond += min(sides[k, i] * (heights[k, i] + ahead * rates[k, i]), ZERO)
+        if beyond == ZERO:
             continue
         for i in range(KINKS_TOGETHER):
-            if left[i] < 0.0 and lean * sides[k, i] * rates[k, i] < 0.0:
-                distance = max(-lean * heights[k, i] / rates[k, i], 0.0)
+            if sides[k, i] * (heights[k, i] + ahead * rates[k, i]) < ZERO and forwards * sides[k, i] * rates[k, i] < ZERO:
+                distance = max(-forwards * heights[k, i] / rates[k, i], ZERO)
                 if distance < reach:
                     reach, where = distance, KINKS_TOGETHER * k + i
-    return reach, where
+    return (np.float64(reach), where) if where >= 0 else (within, -1)
 
 
 @fast_kernel
@@ -121,18 +128,20 @@ def take_shares(neurons: PulledNeurons, n: int, kinks: UnitKinks, attract: bool)
 
 
 @fast_kernel
-def settle(neurons: PulledNeurons, n: int, kinks: UnitKinks, heights: Array, rates: Array, attract: bool) -> None:
-    """Find the shares of the kinks held, and leave those whose share is none or all."""
+def settle(
+    neurons: PulledNeurons, n: int, kinks: UnitKinks, heights: Singles, rates: Singles, speed: float, attract: bool
+) -> None:
+    """Find the shares of the kinks held, and leave those whose share is none or all; rates are in units of `speed`."""
     g, sides, held, shares = neurons.g[n], neurons.sides[n], neurons.held[n], neurons.shares[n]
-    count, left = neurons.holding[n], 0
+    count, left, products = neurons.holding[n], 0, kinks.products
     before = shares[:count].copy()
     take_shares(neurons, n, kinks, attract)
     for m in range(count):
-        add_row(rates, (shares[m] - before[m]) * kinks.jumps[held[m]], kinks.products, held[m])
+        advance(heights, rates, 0.0, (shares[m] - before[m]) * kinks.jumps[held[m]] / speed, products, held[m])
     for m in range(count):
         line, share = held[m], shares[m]
         sides[line] = 0.0 if 0.0 < share < 1.0 else 1.0 if share == 1.0 else -1.0
-        heights[line], rates[line] = 0.0, dot(kinks.normals[line], g)
+        heights[line], rates[line] = 0.0, dot(kinks.normals[line], g) / speed
         if sides[line] == 0.0:
             held[left], shares[left] = line, share
             left += 1
@@ -175,12 +184,14 @@ def save(state: tuple[float, float, float, float], w: Array, g: Array, saved: Ar
 
 @fast_kernel
 def move_neuron(
-    neurons: PulledNeurons, n: int, kinks: UnitKinks, heights: Array, rates: Array, length: float, saved: Array, out: Array
+    neurons: PulledNeurons, n: int, kinks: UnitKinks, heights: Singles, rates: Singles, unit: tuple[float, float], length: float,
+    saved: Array, out: Array,
 ) -> int:  # fmt: skip
-    """Move a neuron whose heights n.w and rates n.g over kinks (n,) are these by `length`; its state (w, a, a w.g) at the times `saved`
-    goes to `out` (t, inputs + 2). Returns how many kinks it met, -1 if they were too many or all at once."""
+    """Move a neuron by `length`, whose heights n.w and rates n.g over kinks (n,) are these, each in its unit; its state (w, a, a w.g) at
+    the times `saved` goes to `out` (t, inputs + 2). Returns how many kinks it met, -1 if they were too many or all at once."""
     w, g, sides = neurons.w[n], neurons.g[n], neurons.sides[n]
-    shape, left, holding, (normals, products, jumps) = (-1, KINKS_TOGETHER), np.empty(KINKS_TOGETHER), neurons.holding, kinks
+    holding, (normals, products, jumps) = neurons.holding, kinks
+    shape, speed, way = (-1, KINKS_TOGETHER), unit[1], unit[0] / unit[1]
     height_rows, rate_rows, side_rows = heights.reshape(shape), rates.reshape(shape), sides.reshape(shape)
     a, t, guess, done, met = neurons.a[n], 0.0, np.inf, 0, 0
     for _ in range(MOST_EVENTS_PER_KINK * heights.shape[0]):
@@ -192,54 +203,58 @@ def move_neuron(
         turns = a * a_end < 0.0  # the outgoing weight passes zero, and the way turns back
         if turns:
             b_end, a_end = -lean * np.sqrt((b - a) * (b + a)), 0.0
-        furthest = lean * (b_end - b) / size if size > 0.0 else 0.0
+        furthest = lean * (b_end - b) / (size * way) if size > 0.0 else 0.0
         within = min(furthest, guess)
-        reach, line = next_kink(height_rows, rate_rows, side_rows, lean, within, left)
+        reach, line = next_kink(height_rows, rate_rows, side_rows, lean, within)
         while line < 0 and within < furthest:
             within = min(furthest, max(WIDER * within, NOT_NEARER * furthest))
-            reach, line = next_kink(height_rows, rate_rows, side_rows, lean, within, left)
+            reach, line = next_kink(height_rows, rate_rows, side_rows, lean, within)
         until = length
         if line >= 0:
-            b_end = b + lean * size * reach
+            b_end = b + lean * size * way * reach
             a_end = lean * np.sqrt(max(a * a + (b_end - b) * (b_end + b), 0.0))
         if line >= 0 or turns:
             until = min(t + max(elapsed(b, a, b_end, a_end, size), 0.0), length)
         if done < saved.shape[0] and saved[done] <= until:
             done += save((t, b, a, size), w, g, saved[done:], until, out[done:])
-        add_multiple(w, lean * reach, g)
-        add_multiple(heights, lean * reach, rates)
+        add_multiple(w, lean * way * reach, g)
         a, t = a_end, until
         if line >= 0:
             if dot(w, w) <= NEARLY_AT_ORIGIN * NEARLY_AT_ORIGIN * a * a:
                 return -1
             guess = DISTANCES_AHEAD * reach if guess == np.inf else 0.5 * (guess + DISTANCES_AHEAD * reach)
-            side, rate, jump, met = sides[line], rates[line], jumps[line], met + 1
-            heights[line] = 0.0
-            if lean * jump >= 0.0 or (holding[n] == 0 and rate * (rate - side * jump) > 0.0):
-                add_row(g, -side * jump, normals, line)
-                add_row(rates, -side * jump, products, line)
+            side, rate, jump, met = np.float64(sides[line]), np.float64(rates[line]), jumps[line], met + 1
+            if lean * jump >= 0.0 or (holding[n] == 0 and rate * (rate - side * jump / speed) > 0.0):
+                for k in range(g.shape[0]):
+                    g[k] -= side * jump * normals[line, k]
+                advance(heights, rates, lean * reach, -side * jump / speed, products, line)
                 sides[line] = -side
-            elif not hold(neurons, n, line):
+            elif hold(neurons, n, line):
+                advance(heights, rates, lean * reach, 0.0, products, line)
+            else:
                 return -1
-            if holding[n] > 0:
-                settle(neurons, n, kinks, heights, rates, True)
+            heights[line] = 0.0
         elif turns:
-            settle(neurons, n, kinks, heights, rates, False)
+            advance(heights, rates, lean * reach, 0.0, products, 0)
         else:
             neurons.a[n] = a
             return met
+        if holding[n] > 0:
+            settle(neurons, n, kinks, heights, rates, speed, line >= 0)
     return -1
 
 
 @kernel
 def move_neurons(
-    neurons: PulledNeurons, first: int, kinks: UnitKinks, heights: Array, rates: Array, length: float, saved: Array, out: Array
+    neurons: PulledNeurons, first: int, kinks: UnitKinks, heights: Singles, rates: Singles, units: Array, length: float,
+    saved: Array, out: Array,
 ) -> int:  # fmt: skip
-    """Move as many neurons from `first` on as there are heights and rates (m, n), with `out` (h, t, inputs + 2); returns how many kinks
-    they met, -1 if one could not be moved."""
+    """Move as many neurons from `first` on as there are heights and rates (m, n), in `units` (2, m), with `out` (h, t, inputs + 2); returns
+    how many kinks they met, -1 if one could not be moved."""
     total = 0
     for m in range(heights.shape[0]):
-        met = move_neuron(neurons, first + m, kinks, heights[m], rates[m], length, saved, out[first + m])
+        unit = (units[0, m], units[1, m])
+        met = move_neuron(neurons, first + m, kinks, heights[m], rates[m], unit, length, saved, out[first + m])
         if met < 0:
             return -1
         total += met

@@ -21,7 +21,7 @@ from .two_layer_kernels import FoldedRows
 
 Single = NDArray[np.float32]
 
-SAMPLES_PER_PRODUCT = 512  # samples of one product
+SAMPLES_PER_PRODUCT = 256  # samples of one product: on 16 shapes 0.70 to 1.09 of the time that 512 take, 0.91 in the mean
 SINGLE_LANES = 16  # single numbers that a processor handles at once
 ZERO = np.float32(0.0)  # a double one would widen what it is compared with
 UNIT = 2.0**-24  # rounding of a single number
