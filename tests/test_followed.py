@@ -250,9 +250,9 @@ def test_a_neuron_without_kinks_follows_the_closed_form():
     drive[0, 0] = [0.3, 0.4, 0.0, 0.0]
     w, a = np.array([[1.0, 2.0, 0.5, 0.0]]), np.array([0.7])
     signs = np.array([[1]], dtype=np.int8)
-    start = neuron_path.Start(w, a, signs, np.abs(w @ normals.T).astype(np.float32), np.ones(1))
+    start = neuron_path.Start(w, a, signs, np.abs(w @ normals.T).astype(np.float32), np.ones(1), np.zeros(1))
     step = single_neuron.KnownStep(normals, np.zeros((1, 3)), np.ones((1, 2), dtype=bool), np.array([0.5]))
-    rules = neuron_path.Rules(4, 14, 1e-14, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, True, gauss_rules())
+    rules = neuron_path.Rules(4, 14, 1e-14, 1.0, 0.0, 1.0, 1.0, 0.0, True, gauss_rules())
     end = neuron_path.End(
         np.empty((1, 4)), np.empty(1), np.empty((1, 1), np.int8), np.empty((1, 3, 4)), np.empty((1, 1, 4)), np.empty((1, 1))
     )

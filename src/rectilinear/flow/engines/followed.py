@@ -40,8 +40,9 @@ from .engine import Engine
 from .event_log import EventLog
 from .followed_paths import UNCHANGED, FollowedPaths
 from .fork_twins import ForkTwins
-from .neuron_path import End, Start
+from .neuron_path import Start
 from .sleeping_neurons import SleepingNeurons
+from .swept_step import Swept
 
 AGREED = 0.2  # of the tolerance, that a further sweep would still change the weights by
 MOST_PULL_SWEEPS = 12
@@ -51,6 +52,7 @@ FAR_OFF = 0.15  # change of the weights by the first sweep that shows the step t
 AIMED_CHANGE = 0.03  # the same for a step as long as it should be
 SWEEP_SAFETY, SWEEP_SHRINK, SWEEP_GROW, ERROR_ORDER = 0.9, 0.2, 2.0, 3.0
 REFUSED = 1.5  # errors over the tolerance
+AT_FORKS = 0.4  # of a step that forks are met in is tried next
 FIRST_TURN = 0.1  # the same as below for the first step
 STRONGEST_TURN = 3.0  # step times the strongest drive: neurons grow by less than its exponential
 PULL_DEFECT_SHARE = 0.2  # how much of the pulls' defect at the end acts over the step
@@ -59,22 +61,6 @@ NEAR_STEP_ENDS = 1e-5  # shares of a step at its ends within which waking need n
 # what is left where sweeps agree (up to 0.14 rtol), in long ones as the flow amplifies what came before (up to twofold).
 AGREED_ERROR, AMPLIFIED = 0.2, 2.0
 SHORTEST = 1e-13  # steps over the time reached
-
-
-@dataclass
-class Swept:
-    """A step on which pulls and paths agree: its length, pulls and outputs (samples, s + 1), ends, events, and how it got there."""
-
-    h: float
-    pulls: Array
-    projected: Array
-    outputs: Array
-    end: End
-    happened: list[Array]
-    saved: Array
-    sweeps: int
-    first_change: float
-    last_change: float
 
 
 @dataclass
@@ -125,7 +111,7 @@ class FollowedNeurons:
         self.stiff = StiffDirections(self.lines.samples)
         self.counts = {"steps": 0, "rejected": 0, "sweeps": 0, "gradients": 0, "pieces": 0}
         self.log = EventLog(len(self.a), all_events)
-        self.twins = ForkTwins(problem, self.lines, self.curves, rtol)
+        self.twins = ForkTwins(problem, self.lines, self.curves, rtol, len(self.a))
         self.step: Swept | None = None
         self.h = FIRST_TURN / max(self._measure_drive(), np.finfo(float).tiny)
 
@@ -153,16 +139,17 @@ class FollowedNeurons:
         heights = np.empty_like(self.heights)
         f = self.lines.outputs(step.end.w, step.end.a, heights)
         pulls = self._pull(f)
-        error = max(self._error(step, pulls), 1e-300)
+        errors = self._errors(step, pulls)
+        error = max(float(np.sqrt(np.mean(errors**2))), 1e-300)
         order = self.curves.degree + 2 if error < self.rtol else ERROR_ORDER
         growth = SWEEP_SAFETY * (self.rtol / error) ** (1.0 / order)
         if self.before is not None:
             growth = restrained(growth, error / self.last_error, h / self.before[1], order)
         growth = min(growth, (AIMED_CHANGE / max(step.first_change, 1e-300)) ** (1.0 / ERROR_ORDER), SWEEP_GROW)
-        if error > REFUSED * self.rtol:
+        too_long = error > REFUSED * self.rtol
+        if too_long or self._parts_ways(step, errors):
             self.counts["rejected"] += 1
-            self.h = h * max(SWEEP_SHRINK, min(growth, 0.8))
-            self.refused = True
+            self.h, self.refused = h * (max(SWEEP_SHRINK, min(growth, 0.8)) if too_long else AT_FORKS), too_long
             return False
         if step.sweeps > STIFF_SWEEPS:
             self.stiff.add()
@@ -225,8 +212,7 @@ class FollowedNeurons:
     def _sweep(self, h: float) -> Swept | None:
         """Bring pulls and paths over a step of length h into agreement; None if they do not come to agree."""
         curves, lines = self.curves, self.lines
-        start = Start(self.w, self.a, self.signs, self.heights, self.gaps)
-        paths = FollowedPaths(self.problem, lines, curves, self.rtol, start, h, self._saved(h))
+        paths = FollowedPaths(self.problem, lines, curves, self.rtol, self._start(), h, self._saved(h))
         end = paths.end
         solver = self._solver(h)
         pulls = self._guess(h, solver)
@@ -267,6 +253,13 @@ class FollowedNeurons:
             pulls, drives = pulls + found, drives + drive_change
         return None
 
+    def _start(self) -> Start:
+        return Start(self.w, self.a, self.signs, self.heights, self.gaps, self.twins.suspects())
+
+    def _parts_ways(self, step: Swept, errors: Array) -> bool:
+        """Whether a neuron may pass a fork within a step by so little that the `errors` (neurons,) of the step decide its way."""
+        return self.twins.follow(self._start(), step, errors, self.t, self.times[-1])
+
     def _saved(self, h: float) -> Array:
         """The asked times within a step of length h, as shares of it."""
         inside = self.times[(self.times > self.t) & (self.times <= self.t + h * (1.0 + 1e-14))]
@@ -284,8 +277,8 @@ class FollowedNeurons:
         apart = np.outer(self.pulls - old[:, :keep].sum(axis=1), constant)
         return curves.project(values) + (apart if solver is None else solver(apart))
 
-    def _error(self, step: Swept, pulls: Array) -> float:
-        """What the defect of the pulls at the step's end does to the weights, over the neurons' sizes (root mean square)."""
+    def _errors(self, step: Swept, pulls: Array) -> Array:
+        """What the defect of the pulls at the step's end does to the weights of each neuron (neurons,), over its size."""
         end = step.end
         defect = pulls - step.projected
         if self.stiff:
@@ -294,7 +287,7 @@ class FollowedNeurons:
         self.counts["gradients"] += 1
         sizes = np.maximum((self.w**2).sum(axis=1) + self.a**2, (end.w**2).sum(axis=1) + end.a**2) + 1e-300
         moved = end.a**2 * (drive**2).sum(axis=1) + (end.w * drive).sum(axis=1) ** 2
-        return PULL_DEFECT_SHARE * step.h * float(np.sqrt(np.mean(moved / sizes)))
+        return np.asarray(PULL_DEFECT_SHARE * step.h * np.sqrt(moved / sizes))
 
     def _solver(self, h: float) -> Callable[[Array], Array] | None:
         """What solves for the stiff directions, if sweeps alone are slow."""
@@ -382,9 +375,7 @@ class FollowedNeurons:
 
     def _keep_events(self, step: Swept) -> None:
         every = np.concatenate(step.happened)[:, :7]
-        start = Start(self.w, self.a, self.signs, self.heights, self.gaps)
-        forks = self.twins.follow(start, step.end, every, step.pulls, step.h, self.times[-1] - self.t)
-        rows = np.concatenate([every[every[:, 3] <= max(Kind)], forks])
+        rows = every[every[:, 3] <= max(Kind)]
         passed = rows[:, 3] == Kind.ORIGIN
         for sign in np.unique(np.sign(step.end.a[rows[passed, 0].astype(np.intp)])):  # pulls change little within a step
             ways = count_exits(self.decisions.kinks, float(sign), self.next.pulls / self.lines.samples)
@@ -392,4 +383,4 @@ class FollowedNeurons:
             rows[alike, 6] = 1.0 / (max(ways, 1) + self.decisions.kinks.dead_cone)
         rows[:, 1] = self.t + rows[:, 1] * step.h
         rows[:, 4:6] /= step.h
-        self.log.add(rows)
+        self.log.add(np.concatenate([rows, self.twins.commit()]))

@@ -19,7 +19,6 @@ FEWEST_PER_CALL = 4  # neurons
 EVENTS_PER_CALL = 4096  # for which there is room at first: more neurons at a call would have to be followed again
 PATH_WORK = 250.0  # multiply-adds that take as long as a path of a neuron does for every line: 10,000 of these pay for a second thread
 TAYLOR_ORDER = 14  # of Taylor series, at most: pieces are as long as their order allows
-CLOSE_SHARE = 0.3  # of the tolerance, that kinks are within: neurons are mostly off by a tenth of it
 UNCHANGED = 0.03  # of the tolerance: neurons whose drive has changed by less are not followed again
 PIECE_SHARE = 0.01  # of the tolerance, for one piece of a neuron's path
 
@@ -115,7 +114,6 @@ class FollowedPaths:
             TAYLOR_ORDER,
             PIECE_SHARE * self.rtol,
             largest,
-            CLOSE_SHARE * self.rtol,
             3.0 * self.rtol,
             first,
             second,

@@ -1,10 +1,14 @@
-"""Neurons that may have passed a fork of the flow by less than the tolerance, and what became of a twin on its other side.
+"""Neurons that may have passed a fork of the flow by less than they are off, and what became of a twin on its other side.
 
-A suspected neuron (kinks/forks.py) gets a twin that begins the step nearer to the other side, by the tolerance of its size. Twins are
-followed under the same pulls, from step to step, until they are back with their neurons, or so far off that the fork is told.
+A suspected neuron (kinks/forks.py) gets a twin that begins the step nearer to the other side, by what the neuron itself may be off by:
+forks that are further away are decided. Most of that is what it is off by within the step, as errors at the ends of steps are far
+smaller; so where a new twin does not come back within its step, that is made again, and shorter, until its own error no longer counts.
+Twins are followed under the same pulls, from step to step, until they are back with their neurons, or so far off that the fork is told.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,68 +19,130 @@ from ...problem import Problem
 from ..field.sample_lines import SampleLines
 from ..kinks.single_neuron import SUSPECT
 from ..steppers.legendre_curves import LegendreCurves
-from .followed_paths import CLOSE_SHARE, FollowedPaths
-from .neuron_path import End, Start
+from .followed_paths import FollowedPaths
+from .neuron_path import Start
+from .swept_step import Swept
 
+# Heights over its size that a neuron may be off by: of the tolerance, of the root of the squared errors of all steps before, and of the
+# error of the present step, within which it may be off by more than at its end.
+LEAST_DOUBT, BEFORE_SHARE, WITHIN_SHARE = 0.05, 0.1, 2.0
+SUSPECTED = 0.5  # tolerances that the present step is taken to add until its error is known
 TOLD = 10.0  # tolerances of the largest weight that a twin must come to be off by for its fork to be told
 TOGETHER_AGAIN = 1.0  # tolerances of its neuron's size within which a twin is with it again
 MOST_TWINS = 3  # of a neuron from one step: near w = 0 it is near many lines, and any twin will do
 FIRST_GAP = 0.1  # between events, a guess that is bettered
 
 
+class Twins(NamedTuple):
+    """Twins on their way: w (k, inputs), a (k,), signs (k, lines), and the events (k, 7) that they may be, with whose they are."""
+
+    w: Array
+    a: Array
+    signs: Signs
+    events: Array
+
+    def some(self, which: Array) -> Twins:
+        """Those of a mask or of indices."""
+        return Twins(*(column[which] for column in self))
+
+    def and_those(self, others: Twins) -> Twins:
+        return Twins(*(np.concatenate([mine, theirs]) for mine, theirs in zip(self, others, strict=True)))
+
+
 class ForkTwins:
-    """The twins on their way: w (k, inputs), a (k,), signs (k, lines), whose they are, and the events (k, 7) that they may be."""
+    """The twins of a run, the errors (neurons,) of its steps (roots of summed squares), and what the step just followed makes of both."""
 
-    def __init__(self, problem: Problem, lines: SampleLines, curves: LegendreCurves, rtol: float) -> None:
+    def __init__(self, problem: Problem, lines: SampleLines, curves: LegendreCurves, rtol: float, neurons: int) -> None:
         self.problem, self.lines, self.curves, self.rtol = problem, lines, curves, rtol
-        self.w, self.a = np.empty((0, lines.normals.shape[1])), np.empty(0)
-        self.signs: Signs = np.empty((0, len(lines)), dtype=np.int8)
-        self.events = np.empty((0, 7))
+        inputs = lines.normals.shape[1]
+        none = Twins(np.empty((0, inputs)), np.empty(0), np.empty((0, len(lines)), dtype=np.int8), np.empty((0, 7)))
+        self.twins, self.errors = none, np.zeros(neurons)
+        self.next = (none, self.errors, none.events)
 
-    def follow(self, start: Start, end: End, happened: Array, pulls: Array, h: float, left: float) -> Array:
-        """Follow the twins, old ones and those of neurons suspected in `happened` (events, 7), through a step; forks to be told.
+    def doubts(self, within: Array) -> Array:
+        """Heights over their sizes that neurons may be off by in a step that adds as much to them."""
+        return np.asarray(LEAST_DOUBT * self.rtol + BEFORE_SHARE * self.errors + within)
 
-        `left` is the time left from its start.
+    def suspects(self) -> Array:
+        """The same for a step that is still to be made."""
+        return self.doubts(np.full(len(self.errors), SUSPECTED * self.rtol))
+
+    def commit(self) -> Array:
+        """Go on from the end of the step just followed; the events (k, 7) of forks to be told."""
+        self.twins, self.errors, told = self.next
+        return told
+
+    def follow(self, start: Start, step: Swept, errors: Array, t: float, t_end: float) -> bool:
+        """Follow the twins, old ones and those of neurons suspected in it, through a step from t with these errors (neurons,).
+
+        Whether a new twin is not back, of a neuron whose error within the step counts: the fork may be decided by shorter ones.
         """
+        end, pulls, h = step.end, step.pulls, step.h
         matters = TOLD * self.rtol * max(float(np.abs(end.w).max()), float(np.abs(end.a).max()))
-        pushes = left * np.abs(self.lines.jumps(pulls[:, :1])[:, 0])
-        suspected = happened[happened[:, 3] == SUSPECT]
-        owners, lines = suspected[:, 0].astype(np.intp), suspected[:, 2].astype(np.intp)
+        pushes = (t_end - t) * np.abs(self.lines.jumps(pulls[:, :1])[:, 0])
+        within = WITHIN_SHARE * errors + step.last_change
+        doubts = self.doubts(within)
+        suspected = self._suspected(start, step, doubts)
+        suspected[:, 1], suspected[:, 4:6] = t + suspected[:, 1] * h, suspected[:, 4:6] / h
+        owners, lines = _owners_and_lines(suspected)
         strong = pushes[lines] * np.abs(end.a[owners]) > matters
-        self._add(start, suspected[strong][_some_of_each(owners[strong], lines[strong], pushes)])
-        if not len(self.a):
-            return self.events
-        heights: NDArray[np.float32] = np.empty(self.signs.shape, dtype=np.float32)
-        self.lines.outputs(self.w, self.a, heights)
-        begin = Start(self.w, self.a, self.signs, heights, np.full(len(self.a), FIRST_GAP))
-        paths = FollowedPaths(self.problem, self.lines, self.curves, self.rtol, begin, h, np.empty(0))
-        arrived = paths.follow(np.ones(len(self.a), dtype=bool), h * self.lines.drives(self.signs, pulls), pulls)
-        found, owners, lines = paths.end, self.events[:, 0].astype(np.intp), self.events[:, 2].astype(np.intp)
+        new = suspected[strong][_some_of_each(owners[strong], lines[strong], pushes)]
+        twins = self.twins.and_those(self._twins_of(start, new, doubts))
+        owners, lines = _owners_and_lines(twins.events)
+        found = self._followed(twins, pulls, h)
         w, a = end.w[owners], end.a[owners]
         apart = np.sqrt(((found.w - w) ** 2).sum(axis=1) + (found.a - a) ** 2)
-        told = ~(apart <= matters) | (not arrived)
-        each = np.arange(len(owners))
+        told = ~(apart <= matters)
         back = (apart <= TOGETHER_AGAIN * self.rtol * np.sqrt((w**2).sum(axis=1) + a**2)) & (
-            found.signs[each, lines] == end.signs[owners, lines]
+            found.signs[np.arange(len(owners)), lines] == end.signs[owners, lines]
         )
-        rows, go_on = self.events[told], ~told & ~back & (apart + pushes[lines] * np.abs(a) > matters)
-        self.w, self.a, self.signs, self.events = (
-            found.w[go_on], found.a[go_on], found.signs[go_on], self.events[go_on]
-        )  # fmt: skip
-        return rows
+        go_on = ~told & ~back & (apart + pushes[lines] * np.abs(a) > matters)
+        self.next = (found.some(go_on), np.hypot(self.errors, errors), found.events[told])
+        parting = owners[(told | go_on) & (np.arange(len(owners)) >= len(self.twins.a))]
+        return bool((2.0 * within > doubts)[parting].any())
 
-    def _add(self, start: Start, suspected: Array) -> None:
-        """Twins of suspected neurons, one for every line."""
-        if not len(suspected):
-            return
-        owners, lines = suspected[:, 0].astype(np.intp), suspected[:, 2].astype(np.intp)
+    def _suspected(self, start: Start, step: Swept, doubts: Array) -> Array:
+        """Suspicions (k, 7), with those of neurons whose doubts have turned out to be larger: they are followed again."""
+        happened = np.concatenate(step.happened)[:, :7]
+        wider = np.flatnonzero(doubts > start.close)
+        if len(wider):
+            w, a, signs, heights, gaps, _ = start
+            begin = Start(w[wider], a[wider], signs[wider], heights[wider], gaps[wider], doubts[wider])
+            again = np.concatenate(self._paths(begin, step.pulls, step.h).happened)[:, :7]
+            again[:, 0] = wider[again[:, 0].astype(np.intp)]
+            happened = np.concatenate([happened[~np.isin(happened[:, 0], wider)], again])
+        return happened[happened[:, 3] == SUSPECT]
+
+    def _paths(self, begin: Start, pulls: Array, h: float) -> FollowedPaths:
+        """Paths of neurons under these pulls; nowhere, if they do not arrive."""
+        paths = FollowedPaths(self.problem, self.lines, self.curves, self.rtol, begin, h, np.empty(0))
+        if not paths.follow(np.ones(len(begin.a), dtype=bool), h * self.lines.drives(begin.signs, pulls), pulls):
+            paths.end.w.fill(np.nan)
+        return paths
+
+    def _twins_of(self, start: Start, suspected: Array, doubts: Array) -> Twins:
+        """Twins of suspected neurons, one for every line, nearer to it by the doubts (neurons,)."""
+        owners, lines = _owners_and_lines(suspected)
         w, a = start.w[owners], start.a[owners]
         sizes = np.sqrt((w**2).sum(axis=1) + a**2)
-        shifted = w + (CLOSE_SHARE * self.rtol * sizes * suspected[:, 6])[:, None] * self.lines.normals[lines]
-        suspected[:, 3], suspected[:, 6] = Kind.FORK, np.nan
-        self.w, self.a = np.concatenate([self.w, shifted]), np.concatenate([self.a, a])
-        self.signs = np.concatenate([self.signs, start.signs[owners]])
-        self.events = np.concatenate([self.events, suspected])
+        shifted = w + (doubts[owners] * sizes * suspected[:, 6])[:, None] * self.lines.normals[lines]
+        events = suspected.copy()
+        events[:, 3], events[:, 6] = Kind.FORK, np.nan
+        return Twins(shifted, a, start.signs[owners], events)
+
+    def _followed(self, twins: Twins, pulls: Array, h: float) -> Twins:
+        """Twins at the end of a step."""
+        if not len(twins.a):
+            return twins
+        heights: NDArray[np.float32] = np.empty(twins.signs.shape, dtype=np.float32)
+        self.lines.outputs(twins.w, twins.a, heights)
+        begin = Start(twins.w, twins.a, twins.signs, heights, np.full(len(twins.a), FIRST_GAP), np.zeros(len(twins.a)))
+        end = self._paths(begin, pulls, h).end
+        return Twins(end.w, end.a, end.signs, twins.events)
+
+
+def _owners_and_lines(events: Array) -> tuple[Indices, Indices]:
+    return events[:, 0].astype(np.intp), events[:, 2].astype(np.intp)
 
 
 def _some_of_each(owners: Indices, lines: Indices, pushes: Array) -> Indices:

@@ -44,6 +44,7 @@ from ..kinks.single_neuron import (
     Watch,
     angle_turned,
     awake,
+    crossed_any,
     first_meeting_apart,
     first_release_apart,
     jump_from,
@@ -68,6 +69,7 @@ DRIVEN = 1e-9  # drive out of w = 0, over the largest possible drive: less is ro
 NO_SPEED = 1e-12  # drive along a normal, over the largest possible drive, that is zero up to rounding
 WANTED = 2.0  # times the usual distance of events, that a piece may reach
 MOST_CLOSE = 0.01  # height over |w| of a kink within the tolerance: near w = 0, where a neuron is over all kinks, it is none
+MOST_CROSSED = 4  # crossings that one looks back at: a corner has two or three
 WIDEST = 0.7  # angle that a piece may turn
 LEFT = 1e-6  # |w| over the neuron's size that it must reach between two passages of the origin to have left it
 SHARE_AHEAD = 1e-6  # shares of a step by which one looks ahead where several holds end at once
@@ -81,7 +83,6 @@ class Rules(NamedTuple):
     order: int  # of Taylor series, at most
     tolerance: float  # of a neuron's size, that a piece may err by
     largest_drive: float  # that the pulls can exert on any neuron
-    close: float  # height over the neuron's size within which a kink is within the tolerance
     slack: float  # how far beyond its bounds a hold may begin a step, over the jump: pulls are projected anew in every step
     first_trains: float
     second_trains: float
@@ -91,14 +92,15 @@ class Rules(NamedTuple):
 
 
 class Start(NamedTuple):
-    """Where neurons begin a step: w (h, inputs), a (h,), signs (h, lines), heights |n.w|/|w| (h, lines), and how far apart their
-    events are (h,), as a guess that is bettered."""
+    """Where neurons begin a step: w (h, inputs), a (h,), signs (h, lines), heights |n.w|/|w| (h, lines), how far apart their
+    events are (h,), as a guess that is bettered, and the heights over their sizes (h,) within which kinks are within their errors."""
 
     w: Array
     a: Array
     signs: Signs
     heights: NDArray[np.float32]
     gaps: Array
+    close: Array
 
 
 class End(NamedTuple):
@@ -208,7 +210,7 @@ def follow_neurons(
     held, basis = np.zeros(inputs + lines + 2, np.intp), np.zeros((inputs + 2, inputs))
     gram, shares = np.zeros((inputs + 2, inputs + 2)), np.zeros((inputs + 2, degree + 1))
     close_ones, heights, neared = np.zeros(lines, np.intp), np.zeros((3, lines)), np.zeros(lines, np.bool_)
-    watch = Watch(due, near, sizes, close_ones, heights, neared, np.zeros(2), np.zeros(4))
+    watch = Watch(due, near, sizes, close_ones, heights, neared, np.zeros(2), np.zeros((MOST_CROSSED, 4)))
     room, pieces = events.shape[0] - 3 * lines - 16, NONE
     happened[0] = 0
     rounding = NO_SPEED * rules.largest_drive
@@ -223,8 +225,9 @@ def follow_neurons(
             for k in range(inputs):
                 drive[i, k], moments[i, k] = drives[h, i, k], 0.0
         square = inner(w, START, w, START) + a[0] * a[0]
-        close = min(rules.close * np.sqrt(square / (square - a[0] * a[0] + 1e-300)), MOST_CLOSE)
-        watch.crossed[0] = NOBODY
+        close = min(start.close[h] * np.sqrt(square / (square - a[0] * a[0] + 1e-300)), MOST_CLOSE)
+        for m in range(MOST_CROSSED):
+            watch.crossed[m, 0] = NOBODY
         for line in range(lines):
             signs[line] = start.signs[h, line]
             due[line] = 0.999999 * start.heights[h, line] - close
@@ -275,7 +278,7 @@ def follow_neurons(
                 turned,
                 ON_KINK * size,
                 rounding * abs(a[0]) + rules.decay * ON_KINK * size,  # decay moves a height that is rounding
-                min(rules.close * size, MOST_CLOSE * length),
+                min(start.close[h] * size, MOST_CLOSE * length),
             )
             until, line, near_ones = first_meeting_apart(step, neuron, watch, listed, piece, fresh, released)
             kind = MEETS_KINK if line >= 0 else NO_EVENT
@@ -285,7 +288,7 @@ def follow_neurons(
                 if how != NO_EVENT:
                     until, kind, line = u, how, who
             ends_at = line if kind == MEETS_KINK else NOBODY
-            if near_ones > 0 or ends_at >= 0 or watch.crossed[0] >= 0.0:
+            if near_ones > 0 or ends_at >= 0 or crossed_any(watch.crossed):
                 suspect_forks_apart(step, neuron, watch, log, near_ones, piece, tau, until, ends_at, kind != NO_EVENT)
             while done < step.saved.shape[0] and step.saved[done] <= tau + until + 1e-15:
                 state_at(w, order, step.saved[done] - tau, out_w[done])

@@ -6,7 +6,7 @@ measured by a twin on the other side (engines/fork_twins.py). With z the height 
 
 - a kink is missed if z has a minimum below delta, within a piece or where an event turns its slope;
 - a crossing may have been missed if without it the path had turned within a depth of delta, by itself (its parabola does), or at an
-  event: `crossed` holds the crossing that stays within delta for longest, with the velocity that it would have had.
+  event: `crossed` holds the crossings that stay within delta for longest, with the velocities that they would have had.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .single_neuron import (
     repels,
 )
 
-# Of the crossing in `crossed`: its slope at the last event is nan at the crossing itself.
+# Of a crossing in `crossed`: its slope at the last event is nan at the crossing itself.
 LINE, SPEED, SLOPE, PIECE_END = 0, 1, 2, 3
 
 
@@ -43,11 +43,12 @@ def suspect_forks(
     """Note the kinks that may have been missed or met by less than the tolerance in a piece that ends after `until`, by an `event` or
     not; `count` of those that it nears are within the tolerance."""
     crossed, heights = watch.crossed, watch.heights
-    if crossed[LINE] >= 0.0:
-        if crossed[PIECE_END] < tau + until and np.isnan(crossed[SLOPE]):
-            crossed[LINE] = NOBODY
-        else:
-            _look_at_crossing(step, neuron, watch, log, piece.order, tau, until, event)
+    for n in range(crossed.shape[0]):
+        if crossed[n, LINE] >= 0.0:
+            if crossed[n, PIECE_END] < tau + until and np.isnan(crossed[n, SLOPE]):
+                crossed[n, LINE] = NOBODY
+            else:
+                _look_at_crossing(step, neuron, crossed[n], log, piece.order, tau, until, event)
     turn, power = 0.0, until * until  # how much higher orders may change slopes within the piece
     for j in range(3, piece.order + 1 if count > 0 else 3):
         turn += j * power * watch.sizes[0, j]
@@ -66,9 +67,13 @@ def suspect_forks(
         slope = watch.arrival[0]
         if slope * slope <= 2.0 * piece.close * watch.arrival[1]:
             _suspect(step, neuron, log, met, tau + until, NONE + neuron.signs[met], slope)
-        stays = tau + until + piece.close / max(-slope, 1e-300)
-        if crossed[LINE] < 0.0 or stays > crossed[PIECE_END]:
-            crossed[LINE], crossed[SPEED], crossed[SLOPE], crossed[PIECE_END] = met, -slope, np.nan, stays
+        stays, place = tau + until + piece.close / max(-slope, 1e-300), 0
+        for n in range(crossed.shape[0]):
+            if crossed[n, LINE] < 0.0 or (crossed[place, LINE] >= 0.0 and crossed[n, PIECE_END] < crossed[place, PIECE_END]):
+                place = n
+        last = crossed[place]
+        if last[LINE] < 0.0 or stays > last[PIECE_END]:
+            last[LINE], last[SPEED], last[SLOPE], last[PIECE_END] = met, -slope, np.nan, stays
 
 
 suspect_forks_apart = apart(suspect_forks, "n")
@@ -89,13 +94,13 @@ def _look_at(
 
 @part
 def _look_at_crossing(
-    step: KnownStep, neuron: Neuron, watch: Watch, log: Log, order: int, tau: float, until: float, event: bool
+    step: KnownStep, neuron: Neuron, crossed: Array, log: Log, order: int, tau: float, until: float, event: bool
 ) -> None:  # fmt: skip
-    """Whether events since the crossing in `crossed` would have turned the neuron back, had it not yet been over the kink.
+    """Whether events since a crossing in `crossed` would have turned the neuron back, had it not yet been over the kink.
 
     There an event may do up to twice as much: what is crossed here may hold there.
     """
-    crossed, z, line = watch.crossed, neuron.polynomials[1], int(watch.crossed[LINE])
+    z, line = neuron.polynomials[1], int(crossed[LINE])
     side = neuron.signs[line]
     slope, _ = _heights_end(step.normals, neuron.w, line, side, order, until, z)
     change = 0.0 if np.isnan(crossed[SLOPE]) else z[1] - crossed[SLOPE]

@@ -87,7 +87,7 @@ class Piece(NamedTuple):
 class Watch(NamedTuple):
     """Which kinks are looked at: the angles (lines,) at which they are due, those that are near, and `measure` of w (3, order + 1);
     those within the tolerance with the first coefficients (3, lines) of their heights, which of all (lines,) were neared when the last
-    event came, slope and bend of the height over the kink that is met, and the last crossing (forks.py)."""
+    event came, slope and bend of the height over the kink that is met, and the last crossings (forks.py)."""
 
     due: Array
     near: Indices
@@ -97,6 +97,15 @@ class Watch(NamedTuple):
     neared: Mask
     arrival: Array
     crossed: Array
+
+
+@in_line
+def crossed_any(crossed: Array) -> bool:
+    """Whether there are crossings to look back at."""
+    found = False
+    for n in range(crossed.shape[0]):
+        found = found or crossed[n, 0] >= 0.0
+    return found
 
 
 @fast_part
