@@ -69,6 +69,13 @@ def test_a_fork_that_the_error_of_one_step_would_decide_is_decided_by_shorter_st
     assert off(run, exact) < 2e-4
 
 
+def test_loose_runs_only_tell_what_shorter_steps_would_decide(monkeypatch):
+    monkeypatch.setattr("rectilinear.flow.engines.fork_twins.LOOSEST_DECIDED", 0.9e-4)
+    run = told(BESIDE[0], 1e-4)
+    assert run.events.count(rl.Kind.FORK) == 1
+    assert run.statistics["rejected"] == 0
+
+
 @pytest.mark.parametrize("seed", LONG_STEPS)
 def test_no_neuron_goes_another_way_within_a_long_step(seed):
     made = RANDOM["random_ordinary_problem"](seed)

@@ -47,7 +47,7 @@ def test_it_is_the_run_at_that_tolerance_and_counts_what_both_took():
     assert steps_of(run) == steps_of(loose) + steps_of(tight)
 
 
-@pytest.mark.parametrize(("name", "limit"), [("LOOSEST_REPEATED", 0.9 * RTOL), ("MOST_REPEATED_PIECES", 10)])
+@pytest.mark.parametrize(("name", "limit"), [("LOOSEST_DECIDED", 0.9 * RTOL), ("MOST_REPEATED_PIECES", 10)])
 def test_loose_and_long_runs_only_tell_their_forks(name, limit, monkeypatch):
     monkeypatch.setattr(f"rectilinear.flow.repeated.{name}", limit)
     run = followed(MISSES)

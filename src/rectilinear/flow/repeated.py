@@ -12,10 +12,10 @@ from dataclasses import replace
 from ..events import Kind
 from ..trajectory import Status, Trajectory
 from .budgets import Watch, counted_together
+from .engines.fork_twins import LOOSEST_DECIDED
 
 TIGHTER = 30.0  # how many times smaller the tolerance becomes: runs take about twice as long
 TIGHTEST_REPEATED = 1e-10  # rtol
-LOOSEST_REPEATED = 1e-4  # rtol: who asks for less asks for speed
 ALWAYS_REPEATED = 1e-5  # rtol: who asks for as much wants it right, however long it takes
 MOST_REPEATED_PIECES = 110_000  # of paths, in between: about a second on one core
 WITHOUT_END = (
@@ -37,7 +37,7 @@ def decided(make: Callable[[float], Trajectory], rtol: float, watch: Watch) -> T
     run, tighter = make(rtol), rtol / TIGHTER
     forks = 0 if run.events is None else run.events.count(Kind.FORK)
     quick = run.statistics.get("pieces", 0) <= MOST_REPEATED_PIECES
-    suits = tighter >= TIGHTEST_REPEATED and rtol <= (LOOSEST_REPEATED if quick else ALWAYS_REPEATED)
+    suits = tighter >= TIGHTEST_REPEATED and rtol <= (LOOSEST_DECIDED if quick else ALWAYS_REPEATED)
     if not (0 < forks < TIGHTER and suits) or run.status in WITHOUT_END or watch.half_used:
         return run
     again = make(tighter)

@@ -26,6 +26,7 @@ from .swept_step import Swept
 # Heights over its size that a neuron may be off by: of the tolerance, of the root of the squared errors of all steps before, and of the
 # error of the present step, within which it may be off by more than at its end.
 LEAST_DOUBT, BEFORE_SHARE, WITHIN_SHARE = 0.05, 0.1, 2.0
+LOOSEST_DECIDED = 1e-4  # rtol: who asks for less asks for speed, and forks are only told
 SUSPECTED = 0.5  # tolerances that the present step is taken to add until its error is known
 TOLD = 10.0  # tolerances of the largest weight that a twin must come to be off by for its fork to be told
 TOGETHER_AGAIN = 1.0  # tolerances of its neuron's size within which a twin is with it again
@@ -99,7 +100,7 @@ class ForkTwins:
         go_on = ~told & ~back & (apart + pushes[lines] * np.abs(a) > matters)
         self.next = (found.some(go_on), np.hypot(self.errors, errors), found.events[told])
         parting = owners[(told | go_on) & (np.arange(len(owners)) >= len(self.twins.a))]
-        return bool((2.0 * within > doubts)[parting].any())
+        return self.rtol <= LOOSEST_DECIDED and bool((2.0 * within > doubts)[parting].any())
 
     def _suspected(self, start: Start, step: Swept, doubts: Array) -> Array:
         """Suspicions (k, 7), with those of neurons whose doubts have turned out to be larger: they are followed again."""
