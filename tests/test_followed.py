@@ -222,6 +222,17 @@ def test_deeper_networks_are_refused():
     assert str(refusal.value) == "method='follow' is for two layers, found 3; use kinks, impulses, plain, smooth or auto."
 
 
+def test_followed_neurons_may_be_smaller_than_the_root_of_the_smallest_number():
+    """Their lengths are zero in numbers, their heights over kinks are not."""
+    net = rl.Network(inputs=2, widths=(2,))
+    weights = (np.array([[1e-170, 2e-170], [1.0, 0.5]]), np.array([[1e-170, 1.0]]))
+    problem = rl.Problem(rl.Dataset([[1.0, 0.0], [0.5, 1.0], [-1.0, 0.3]], [1.0, 0.5, -1.0]), net, weights)
+    run = rl.simulate(problem, [0.0, 1.0], method="follow", early_phase=False)
+    alone = rl.Problem(problem.data, rl.Network(inputs=2, widths=(1,)), (weights[0][1:], weights[1][:, 1:]))
+    assert run.status is rl.Status.FINISHED
+    np.testing.assert_allclose(run.loss, rl.simulate(alone, [0.0, 1.0], method="follow").loss, rtol=1e-6)
+
+
 # ---------------------------------------------------------------- its parts
 
 FIRST_FALL = from_python(polynomials.first_fall)

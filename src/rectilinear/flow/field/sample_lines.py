@@ -20,6 +20,7 @@ from ...arrays import Array, Signs
 from ...dataset import find_lines
 from ...problem import Problem
 from ..threads import in_shares
+from ..tolerances import VANISHED
 
 INPUTS_PER_TILE = 4  # inputs are padded to whole tiles
 NEURONS_PER_BLOCK, LINES_PER_BLOCK = 64, 512
@@ -109,7 +110,7 @@ class SampleLines:
     def outputs(self, w: Array, a: Array, heights: NDArray[np.float32] | None = None) -> Array:
         """f (samples,) of neurons w (neurons, inputs), a (neurons,); |n.w|/|w| go to `heights` (neurons, lines)."""
         even = np.empty(len(self))
-        scale = 1.0 / np.maximum(np.linalg.norm(w, axis=1), np.finfo(float).tiny)
+        scale = 1.0 / np.maximum(np.linalg.norm(w, axis=1), VANISHED)
 
         def write(rows: slice) -> None:
             sizes = np.abs(self.normals[rows] @ w.T)
