@@ -41,7 +41,7 @@ SAME_SPAN = 1e-12  # singular values of the data, as a share of the largest: the
 ALL_AXES = 1e-10  # eigenvalues of x^T x above this share of the largest are not rounding
 # Distance of unit vectors: nearer ones make one kink, as their distance would be lost in the weights' rounding.
 SAME_KINK = 1e-9
-SAME_SAMPLE = 1e-12  # of a sample's length: a change that is rounding
+SAME_SAMPLE = 16 * EPS  # of a sample's length: a change that is rounding, and no other
 
 # Times, as a share of the time reached or of the step.
 SMALLEST_STEP = 1e-14  # of the time reached: no progress is left to be made
