@@ -15,6 +15,7 @@ from rectilinear.flow.steppers import radau
 from rectilinear.flow.steppers.chebyshev import Cubic, StabilisedStepper, coefficients
 from rectilinear.flow.steppers.dormand_prince import ExplicitStepper
 from rectilinear.flow.steppers.third_order import ThirdOrderStepper
+from rectilinear.validation import frozen as read_only
 
 velocity = from_python(frozen.velocity)
 
@@ -32,9 +33,8 @@ def frozen_problem(loss, l2):
     theta, group = rng.standard_normal((8, 3)) * 0.5, rng.integers(0, 3, 8)
     order = np.argsort(group, kind="stable")
     theta, group = theta[order], group[order]
-    return theta, frozen.FrozenField(
-        group, seen, np.sign(y) if loss else y, np.ones(6, dtype=bool), np.ones(2), loss, l2, False
-    )
+    labels = read_only(np.sign(y) if loss else y)
+    return theta, frozen.FrozenField(group, seen, labels, np.ones(6, dtype=bool), np.ones(2), loss, l2, False)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_collocation_converges_with_order_nine(loss, end, steps, l2):
         here = theta.copy()
         for _ in range(count):
             nodes = radau.Nodes(np.zeros((5, *theta.shape)), np.empty(6), np.empty((6, 6)), np.empty(6))
-            accuracy = radau.Accuracy(np.linalg.norm(here, axis=1), 1.0, 1e-12, 0.0)
+            accuracy = radau.Accuracy(np.linalg.norm(here, axis=1), 1.0, 1e-12, np.zeros((3, 2)), 0.0)
             assert radau.collocation_step(here, field, accuracy, end / count, nodes)[0] >= 0.0
             here = here + nodes.stages[-1]
         errors.append(np.abs(here.ravel() - exact).max())

@@ -11,6 +11,7 @@ from rectilinear.flow import budgets, choose
 from rectilinear.flow.engines import alternative, kink_exact
 from rectilinear.flow.field.frozen import FrozenField
 from rectilinear.flow.steppers import radau
+from rectilinear.validation import frozen as read_only
 
 ENGINES = {
     "kinks": {"method": "kinks", "early_phase": False},
@@ -220,7 +221,7 @@ def test_a_run_without_a_possible_step_is_stuck_and_keeps_what_there_is(monkeypa
 
     def failing(*arguments):
         calls.append(1)
-        return radau.collocation_step(*arguments) if len(calls) < 10 else (-1.0, 1, 1.0)
+        return radau.collocation_step(*arguments) if len(calls) < 10 else (-1.0, 1, 1.0, 0.0)
 
     monkeypatch.setattr(kink_exact, "collocation_step", failing)
     run = rl.simulate(six_points(), [0.0, 300.0], method="kinks")
@@ -233,9 +234,9 @@ def test_a_run_without_a_possible_step_is_stuck_and_keeps_what_there_is(monkeypa
 
 
 def test_a_step_too_long_for_newton_or_for_the_tolerance_says_so():
-    theta, seen, y = np.array([[1.0, 2.0]]), np.array([[[3.0]]]), np.array([50.0])
+    theta, seen, y = np.array([[1.0, 2.0]]), np.array([[[3.0]]]), read_only(np.array([50.0]))
     field = FrozenField(np.zeros(1, dtype=np.intp), seen, y, np.ones(1, dtype=bool), np.ones(2), 0, 0.0, False)
-    accuracy = radau.Accuracy(np.ones(1), np.inf, 1e-9, 0.0)
+    accuracy = radau.Accuracy(np.ones(1), np.inf, 1e-9, np.zeros((1, 1)), 0.0)
     outcomes = {}
     for h in (1e-4, 1e-2, 10.0):
         nodes = radau.Nodes(np.zeros((5, 1, 2)), np.empty(6), np.empty((6, 1)), np.empty(6))

@@ -169,15 +169,17 @@ class TestKernels:
         problem = gaussian_problem(0, samples=5, inputs=2, width=4, alpha=0.3, scale=1.5)
         theta = np.concatenate([problem.weights[0], problem.weights[1].T], axis=1)
         slopes = np.where(problem.x @ problem.weights[0].T > 0, 1.0, 0.3).T
-        seen = slopes[:, :, None] * problem.x  # frozen patterns: one group a neuron
+        seen = np.ascontiguousarray(slopes[:, :, None] * problem.x)  # frozen patterns: one group a neuron
 
         field = FrozenField(np.arange(4), seen, problem.y, np.ones(5, dtype=bool), np.ones(2), 1, 0.0, True)
+
+        accuracy = Accuracy(np.ones(4), np.inf, 1e-13, np.zeros((4, 2)), 0.0)
 
         def end(steps, length=8.0):
             here = theta.copy()
             for _ in range(steps):
                 nodes = Nodes(np.zeros((5, *theta.shape)), np.empty(6), np.empty((6, 5)), np.empty(6))
-                error, *_ = collocation_step(here, field, Accuracy(np.ones(4), np.inf, 1e-13, 0.0), length / steps, nodes)
+                error, *_ = collocation_step(here, field, accuracy, length / steps, nodes)
                 assert error >= 0
                 here = here + nodes.stages[-1]
             return here
