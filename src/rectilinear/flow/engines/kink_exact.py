@@ -18,7 +18,7 @@ from ...arrays import Array, Indices, Signs
 from ...errors import FlowError
 from ...events import Events
 from ...problem import Problem
-from ..collocation import ALL_NODES, BARYCENTRIC, STAGES, basis_at
+from ..collocation import ALL_NODES, BARYCENTRIC, STAGES
 from ..deadline import look_at_clock
 from ..field.frozen import rounding
 from ..kinks.balance import Balance
@@ -35,9 +35,7 @@ from .step import Step, resting
 from .step_events import Pending, StepEvents
 
 IMPLICIT_CONTROL = StepControl(order=STAGES + 1)
-FOLLOWED_CONTROL = StepControl(
-    order=3, safety=1.0
-)  # what others see of neurons followed by themselves grows as the cube of the step
+FOLLOWED_CONTROL = StepControl(order=3, safety=1.0)  # what others see of followed neurons grows as the cube of the step
 SLOWEST_RATE = 0.05  # at which Newton is to converge in the next step; it grows with the step, and one that fails costs two
 # by which every further refusal in a row shortens the next try: what an event excites in stiff directions looks alike in steps of any
 # length that is long for them
@@ -133,7 +131,16 @@ class KinkEngine:
         )
         sizes = np.maximum(sizes, TINY)
         self.accuracy = self.field.accuracy(sizes, noises, noise, output_noise)
-        return (made_all and problem.l2 == 0.0) or (self.last is not None and self.clock.shows_rest(self.last, sizes))
+        if made_all and problem.l2 == 0.0:
+            return self.accuracy.noise == 0.0 or self._only_rounding_moves(sizes)
+        return self.last is not None and self.clock.shows_rest(self.last, sizes)
+
+    def _only_rounding_moves(self, sizes: Array) -> bool:
+        """Whether a step as long as the way so far moves neurons no further than rounding, most of which acts where all is stiff."""
+        if self.clock.s == 0.0 or not self._try(self.clock.s):
+            return self.clock.s == 0.0
+        moved = self.step.stages[-1] / sizes[:, None]
+        return bool(np.sqrt(np.mean(moved**2)) <= self.rounded)
 
     def _first_step(self) -> float:
         """A hundredth of the time the fastest neuron needs to change by its own size."""
@@ -272,34 +279,25 @@ class KinkEngine:
                 self.light_step = 0.3 * h
             else:
                 unfollowed = groups.some(neurons, groups.carried + self.step.stages[-1])
-                change = self._outputs(*followed) - self._outputs(unfollowed, groups.patterns[neurons])
+                change = self.kinks.outputs(*followed) - self.kinks.outputs(unfollowed, groups.patterns[neurons])
                 seen = h * float(np.abs(change).max()) * self.reach / self.rtol
                 self.light_step = h * FOLLOWED_CONTROL.growth(2.0 * seen)
                 if seen <= 1.0:
                     keep()
-                    energy = self._energy_of(change, followed[0], unfollowed, 1.0)
+                    energy = self._known(1.0).gained(change, followed[0], unfollowed)
                     self.pending = Pending(followed=(neurons, *followed), energy=energy)
                     return True
         return False
 
-    def _energy_of(self, change: Array, followed: Array, unfollowed: Array, u: float) -> float:
-        """What following neurons adds to the integral of |d theta/dt|^2 up to u, where it changes the outputs by `change`.
-
-        Of each neuron that is sum_i pull_i df_i/dt - (l2/2) d|theta|^2/dt, and pulls hardly change in so short a step.
-        """
-        pulls = 0.5 * (self.step.pulls[0] + basis_at(u) @ self.step.pulls)
-        return float(pulls @ change) - 0.5 * self.problem.l2 * float((followed**2).sum() - (unfollowed**2).sum())
-
-    def _outputs(self, theta: Array, signs: Signs) -> Array:
-        """What these neurons add to the output on the samples."""
-        return np.asarray(np.einsum("h,hi,hi->i", theta[:, -1], self.kinks.slopes(signs), theta[:, :-1] @ self.kinks.x.T))
-
     def _followed(self, neurons: Indices, end: float) -> tuple[Array, Signs] | None:
         """Weights and patterns of these neurons at `end` (1 is the whole step); None if that takes too many events."""
-        groups, step = self.groups, self.step
-        known = KnownStep(self.problem, self.decisions, self.field.train, step.pulls, self.clock.s, step.h, end)
+        groups = self.groups
         theta, signs = groups.some(neurons, groups.carried), groups.patterns[neurons].copy()
-        return known.follow(neurons, theta, signs, PAST_KINK_HEIGHT * groups.sizes[neurons])
+        return self._known(end).follow(neurons, theta, signs, PAST_KINK_HEIGHT * groups.sizes[neurons])
+
+    def _known(self, end: float) -> KnownStep:
+        step = self.step
+        return KnownStep(self.problem, self.decisions, self.field.train, step.pulls, self.clock.s, step.h, end)
 
     # ------------------------------------------------------------------ looking and moving
 
@@ -331,8 +329,8 @@ class KinkEngine:
                 part = self._followed(neurons, float(shares[k]))
             if part is not None:  # else as if they had met no kink: the others cannot see the difference
                 unfollowed = theta[k, neurons]
-                change = self._outputs(*part) - self._outputs(unfollowed, self.groups.patterns[neurons])
-                passed[k] += self._energy_of(change, part[0], unfollowed, float(shares[k]))
+                change = self.kinks.outputs(*part) - self.kinks.outputs(unfollowed, self.groups.patterns[neurons])
+                passed[k] += self._known(float(shares[k])).gained(change, part[0], unfollowed)
                 theta[k, neurons] = part[0]
 
     def commit(self) -> tuple[float, float]:

@@ -41,6 +41,14 @@ class KnownStep:
     h: float
     end: float
 
+    def gained(self, change: Array, followed: Array, unfollowed: Array) -> float:
+        """What following neurons adds to the integral of |d theta/dt|^2, where it changes the outputs by `change` (samples,).
+
+        Of each neuron that is sum_i pull_i df_i/dt - (l2/2) d|theta|^2/dt, and pulls hardly change in so short a step.
+        """
+        pulls = 0.5 * (self.pulls[0] + basis_at(self.end) @ self.pulls)
+        return float(pulls @ change) - 0.5 * self.problem.l2 * float((followed**2).sum() - (unfollowed**2).sum())
+
     def follow(self, neurons: Indices, theta: Array, signs: Signs, bands: Array) -> tuple[Array, Signs] | None:
         """Weights (m, inputs + 1) and patterns (m, lines) at the end of neurons that begin the step with these.
 

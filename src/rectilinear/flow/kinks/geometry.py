@@ -126,6 +126,10 @@ class Kinks:
         below = (signs[..., self.line] == 0) & (self.lengths < 0)  # n.w < 0 there, so samples along -n are active
         return np.where((side > 0) | below, 1.0, self.alpha)
 
+    def outputs(self, theta: Array, signs: Signs) -> Array:
+        """What neurons theta (h, inputs + 1) of these patterns (h, lines) add to the outputs (samples,)."""
+        return np.asarray(np.einsum("h,hi,hi->i", theta[:, -1], self.slopes(signs), theta[:, :-1] @ self.x.T))
+
     def seen(self, signs: Signs) -> Array:
         """The samples as a group of this pattern sees them, (samples, inputs): slope times the part off the held normals."""
         key = signs.tobytes()
