@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from ...arrays import Array, Indices
 from ..compiled import fast_kernel, kernel
+from ..field.single_precision import ZERO
 
 MOST_HELD = 16  # kinks of one neuron
 MOST_EVENTS_PER_KINK = 50  # of one neuron in a step, over the number of kinks
@@ -34,7 +35,6 @@ KINKS_TOGETHER = 32  # kinks that are looked at together
 DISTANCES_AHEAD = 3.0  # times the last distances of kinks, within which the next one is looked for first
 WIDER = 4.0  # times that, where there is none
 NOT_NEARER = 1e-3  # of the way that is left: then at least so far, as kinks that coincide have no distance
-ZERO = np.float32(0.0)  # a double one would widen what it is compared with
 
 Singles = NDArray[np.float32]
 
