@@ -41,7 +41,8 @@ def frozen_problem(loss, l2):
     ("loss", "end", "steps"), [(0, 2.0, 4), (1, 8.0, 4), (2, 2.0, 6)], ids=["square", "logistic", "exponential"]
 )
 @pytest.mark.parametrize("l2", [0.0, 0.1])
-def test_collocation_converges_with_order_nine(loss, end, steps, l2):
+@pytest.mark.parametrize("stagewise", [False, True])
+def test_collocation_converges_with_order_nine(loss, end, steps, l2, stagewise):
     theta, field = frozen_problem(loss, l2)
 
     def rhs(_, flat):
@@ -56,7 +57,7 @@ def test_collocation_converges_with_order_nine(loss, end, steps, l2):
         for _ in range(count):
             nodes = radau.Nodes(np.zeros((5, *theta.shape)), np.empty(6), np.empty((6, 6)), np.empty(6))
             accuracy = radau.Accuracy(np.linalg.norm(here, axis=1), 1.0, 1e-12, np.zeros((3, 2)), 0.0)
-            assert radau.collocation_step(here, field, accuracy, end / count, nodes)[0] >= 0.0
+            assert radau.collocation_step(here, field, accuracy, end / count, stagewise, nodes)[0] >= 0.0
             here = here + nodes.stages[-1]
         errors.append(np.abs(here.ravel() - exact).max())
     assert errors[1] > 2e-14  # still above rounding

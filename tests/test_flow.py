@@ -240,7 +240,7 @@ def test_a_step_too_long_for_newton_or_for_the_tolerance_says_so():
     outcomes = {}
     for h in (1e-4, 1e-2, 10.0):
         nodes = radau.Nodes(np.zeros((5, 1, 2)), np.empty(6), np.empty((6, 1)), np.empty(6))
-        outcomes[h] = radau.collocation_step(theta, field, accuracy, h, nodes)[0]
+        outcomes[h] = radau.collocation_step(theta, field, accuracy, h, False, nodes)[0]
     assert 0.0 <= outcomes[1e-4] < 1.0
     assert outcomes[1e-2] > 1.0 or outcomes[1e-2] == -1.0
     assert outcomes[10.0] == -1.0 or outcomes[10.0] > 1.0

@@ -16,8 +16,10 @@ from rectilinear.flow.field.frozen import FrozenField
 from rectilinear.flow.field.two_layer_kernels import SAMPLES_PER_PASS, padded
 from rectilinear.flow.kinks.geometry import Kinks
 from rectilinear.flow.state import flatten, layers_of, neurons_of, unflatten
+from rectilinear.flow.steppers import stagewise
 
 velocity, linearise, solve = map(from_python, (frozen_kernels.velocity, frozen_kernels.linearise, frozen_kernels.solve))
+solve_stagewise = from_python(stagewise.solve_stagewise)
 ROUNDING = 1e-13  # of the largest entry: sums of a few hundred terms in another order
 LOSSES = ("square", "logistic", "exponential")
 ALPHAS = (0.0, 0.3, 1.0)
@@ -462,6 +464,24 @@ def test_newton_s_linear_system_is_solved_as_by_the_dense_jacobian(loss, rescale
             np.testing.assert_allclose(out, dense, rtol=0, atol=1e-11 * np.abs(dense).max())
 
 
+def arrow_matrices(group, g, moves):
+    """What the Jacobian is but for how pulls change: d(a g)/da = g and d(g.w)/dw = g of every neuron."""
+    size = g.shape[1] + 1
+    arrows = np.zeros((len(group) * size, len(group) * size))
+    for e, k in enumerate(group):
+        arrow = arrows[e * size : (e + 1) * size, e * size : (e + 1) * size]
+        arrow[:-1, -1], arrow[-1, :-1] = moves[0] * g[k], moves[1] * g[k]
+    return arrows
+
+
+def output_slopes(theta, group, seen, moves):
+    """df/d theta (weights, samples); zero for what does not train."""
+    return np.concatenate([
+        np.concatenate([moves[0] * a * seen[k], moves[1] * (seen[k] @ w)[:, None]], axis=1).T
+        for w, a, k in zip(theta[:, :-1], theta[:, -1], group, strict=True)
+    ])  # fmt: skip
+
+
 @pytest.mark.parametrize("train", TRAINED.values(), ids=TRAINED)
 def test_linearising_factorises_woodbury_s_small_matrix(train):
     """I + C K with K = j^T A^{-1} j, j = df/d theta and A = mu - (the arrow matrices of the neurons)."""
@@ -472,15 +492,7 @@ def test_linearising_factorises_woodbury_s_small_matrix(train):
     field = frozen_field(group, seen, y, "square", 0.0, moves)
     _, g, pull, _, _, _ = frozen_velocity(theta, field)
     curvature = rng.uniform(0.5, 1.0, samples)
-    arrows, slopes = np.zeros((theta.size, theta.size)), np.zeros((theta.size, samples))
-    for e in range(neurons):
-        here = slice(e * (d + 1), (e + 1) * (d + 1))
-        arrow = np.zeros((d + 1, d + 1))
-        arrow[:d, d], arrow[d, :d] = moves[0] * g[group[e]], moves[1] * g[group[e]]
-        arrows[here, here] = arrow
-        slopes[here] = np.concatenate(
-            [moves[0] * theta[e, d] * seen[group[e]], moves[1] * (seen[group[e]] @ theta[e, :d])[:, None]], axis=1
-        ).T
+    arrows, slopes = arrow_matrices(group, g, moves), output_slopes(theta, group, seen, moves)
     kernel = slopes.T @ np.linalg.solve(mu * np.eye(theta.size) - arrows, slopes)
     at = linearise(theta, field, np.array([mu]), g, pull, curvature)
     factors = at.factors[0]
@@ -488,6 +500,33 @@ def test_linearising_factorises_woodbury_s_small_matrix(train):
     for c in reversed(range(samples)):
         ours[[c, at.order[0, c]]] = ours[[at.order[0, c], c]]
     np.testing.assert_allclose(ours, np.eye(samples) + curvature[:, None] * kernel, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("train", TRAINED.values(), ids=TRAINED)
+@pytest.mark.parametrize("l2", [0.0, 0.3])
+def test_stagewise_updates_are_those_of_the_dense_system(train, l2):
+    """(A^{-1}/h + l2 - B + j C j^T) update = field - A^{-1}/h stages, j at every stage, B at the step's start."""
+    rng = np.random.default_rng(9)
+    samples, h, moves, inverse = 3, 0.7, np.array(train), np.linalg.inv(collocation.MATRIX)
+    for d, neurons, groups in [(1, 1, 1), (2, 4, 2), (3, 5, 3)]:
+        theta, group, seen, y = frozen(rng, samples, d, neurons, groups, "logistic")
+        field = frozen_field(group, seen, y, "logistic", l2, moves)
+        _, g, pull, curvature, _, _ = frozen_velocity(theta, field)
+        at = linearise(theta, field, collocation.EIGENVALUES / h + l2, g, pull, curvature)
+        trains = np.append(np.repeat(moves[0], d), moves[1])
+        stages, fields = (trains * rng.standard_normal((5, *theta.shape)) for _ in range(2))
+        curvatures = rng.uniform(0.1, 1.0, (5, samples))
+        dense = np.kron(inverse / h, np.eye(theta.size)) + l2 * np.eye(5 * theta.size)
+        dense -= np.kron(np.eye(5), arrow_matrices(group, g, moves))
+        for s, curved in enumerate(curvatures):
+            here = slice(s * theta.size, (s + 1) * theta.size)
+            slopes = output_slopes(theta + stages[s], group, seen, moves)
+            dense[here, here] += slopes @ (curved[:, None] * slopes.T)
+        left = fields - np.tensordot(inverse / h, stages, 1)
+        update = np.empty_like(stages)
+        solve_stagewise(at, field, h, curvatures, fields, stages, update)
+        expected = np.linalg.solve(dense, left.ravel()).reshape(stages.shape)
+        np.testing.assert_allclose(update, expected, rtol=0, atol=1e-10 * np.abs(expected).max())
 
 
 def test_collocation_has_the_nodes_and_weights_of_radau():

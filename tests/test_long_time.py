@@ -179,7 +179,7 @@ class TestKernels:
             here = theta.copy()
             for _ in range(steps):
                 nodes = Nodes(np.zeros((5, *theta.shape)), np.empty(6), np.empty((6, 5)), np.empty(6))
-                error, *_ = collocation_step(here, field, accuracy, length / steps, nodes)
+                error, *_ = collocation_step(here, field, accuracy, length / steps, False, nodes)
                 assert error >= 0
                 here = here + nodes.stages[-1]
             return here

@@ -60,3 +60,26 @@ def test_a_flow_that_still_moves_is_not_at_rest(seed: int) -> None:
     x, y = rng.standard_normal((7, 3)) * 10.0 ** rng.uniform(-3, 3, (7, 1)), 1e6 * rng.standard_normal(7)
     net = Network(3, (3,))
     assert_right(Problem(Dataset(x, y), net, net.init(scale=0.1, seed=seed)), [0.0, 0.01, 1.0, 50.0])
+
+
+@pytest.mark.parametrize("seed", [21, 22])
+def test_steps_are_as_long_as_errors_allow_where_stiff_directions_turn(seed: int) -> None:
+    """With the Jacobian of a step's start Newton made more than 6,000 steps of either, and got to t = 1."""
+    rng = np.random.default_rng(seed)
+    x, y = rng.standard_normal((6, 3)) * 10.0 ** rng.uniform(-3, 3, (6, 1)), 1e6 * rng.standard_normal(6)
+    net = Network(3, (4,), alpha=0.9)
+    problem, times = Problem(Dataset(x, y), net, net.init(scale=0.1, seed=seed)), [0.0, 0.01, 1.0, 50.0]
+    assert_right(problem, times)
+    assert simulate(problem, times, max_steps=2_000).status is Status.FINISHED
+
+
+@pytest.mark.parametrize("seed", [0, 1, 3, 4])
+def test_what_an_event_excites_settles_faster_than_the_clock_can_tell(seed: int) -> None:
+    """Labels differ by 1e6 on samples 4e-7 apart: directions with rates of 1e12 are excited at t = 50 or later, and runs were STUCK."""
+    rng = np.random.default_rng(seed)
+    x, y = rng.standard_normal(8) + 1e-7 * rng.standard_normal((2, 8)), 1e6 * rng.standard_normal(2)
+    net = Network(8, (21,), alpha=0.999)
+    problem, times = Problem(Dataset(x, y), net, net.init(scale=1e-8, seed=seed)), [0.0, 50.0, 200.0]
+    run, tight = simulate(problem, times), simulate(problem, times, rtol=1e-11)
+    assert run.status is tight.status is Status.FINISHED
+    assert apart(run, tight) < 1e-6  # what is asked of degenerate data

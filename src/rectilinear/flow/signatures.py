@@ -83,7 +83,8 @@ KERNELS = {
     "collocation.first_root": "f1 f f",
     "collocation.integrals_to": "f1 f1",
     "collocation.stages_at": "f3 f1",
-    "steppers.radau.collocation_step": "f2 FrozenField Accuracy f Nodes",
+    "steppers.radau.collocation_step": "f2 FrozenField Accuracy f b Nodes",
+    "steppers.stagewise.solve_stagewise": "Linearisation FrozenField f f2 f3 f3 f3",
 }
 
 

@@ -44,7 +44,7 @@ SAME_KINK = 1e-9
 SAME_SAMPLE = 16 * EPS  # of a sample's length: a change that is rounding, and no other
 
 # Times, as a share of the time reached or of the step.
-SMALLEST_STEP = 1e-14  # of the time reached: no progress is left to be made
+SMALLEST_STEP = 1e-14  # of the time reached: no progress is made by such steps
 SAME_TIME = 4e-16  # of the time reached: two neighbouring numbers
 SAME_SHARE = 1e-15  # of the step
 SAME_TIME_DEEP = 1e-10  # of the step: events nearer than this are one

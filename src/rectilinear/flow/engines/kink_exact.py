@@ -29,6 +29,7 @@ from ..steppers.radau import Nodes, collocation_step
 from ..steppers.step_size import StepControl
 from ..tolerances import HOLD_BAND, PAST_KINK_HEIGHT, ROUNDED_SUM, SAME_TIME, SMALLEST_STEP, TINY
 from .clock import Clock, OrdinaryClock
+from .kept_jacobian import NEWTON_FAILED, KeptJacobian
 from .light_neurons import KnownStep
 from .moving_field import MovingField, OrdinaryField
 from .step import Step, resting
@@ -36,12 +37,15 @@ from .step_events import Pending, StepEvents
 
 IMPLICIT_CONTROL = StepControl(order=STAGES + 1)
 FOLLOWED_CONTROL = StepControl(order=3, safety=1.0)  # what others see of followed neurons grows as the cube of the step
-SLOWEST_RATE = 0.05  # at which Newton is to converge in the next step; it grows with the step, and one that fails costs two
 # by which every further refusal in a row shortens the next try: what an event excites in stiff directions looks alike in steps of any
 # length that is long for them
 IMPATIENCE = 0.5
 SHRINKS = 1e-3  # to which share of itself a neuron may shrink in one step
 SMALLER = 1e-2  # to which it may shrink before it is no longer carried with those that were as large
+MOST_INSTANTS = (
+    100  # steps too short for the clock, in a row: what an event excites in the stiffest directions settles in some ten
+)
+SURELY_MOVED = 10.0  # times as far as by rounding: neurons that the last step moved by more are not at rest
 LANDINGS = 6  # attempts to land on an event; each gains several digits
 STILL_AT_EVENT = 1e-3  # of where the event's function begins: as far below zero it may end
 FAR = 1.5  # times the step that a polynomial is of: it says nothing beyond
@@ -59,16 +63,15 @@ class KinkEngine:
         self, problem: Problem, rtol: float, field: MovingField, clock: Clock, decisions: Decisions, start: Start
     ) -> None:
         self.problem, self.rtol, self.field, self.clock = problem, rtol, field, clock
-        self.name, self.chattering = clock.name, False
-        self.decisions, self.kinks = decisions, decisions.kinks
+        self.name, self.chattering, self.decisions, self.kinks = clock.name, False, decisions, decisions.kinks
         self.longest_jump = float(np.abs(self.kinks.lengths).max())
         self.reach = float(np.linalg.norm(problem.x, axis=1).mean())
         self.bends = np.full(len(problem.y), 1.0 / len(problem.y))
         self.balance = Balance(problem)
-        self.energy, self.estimated_error = start.energy, 0.0
-        self.steps = self.rejected = self.refused = self.evaluations = self.standing = 0
+        self.energy, self.estimated_error, self.step_size = start.energy, 0.0, 0.0
+        self.steps = self.rejected = self.refused = self.evaluations = self.standing = self.instants = 0
         self.groups_over_time: list[tuple[float, int]] = []
-        self.step_size = 0.0
+        self.kept_jacobian = KeptJacobian()
         self.light_step = np.inf  # the step at which followed neurons would just be seen by the others
         self.groups = Groups(self.kinks, start.theta, start.signs, decays=problem.l2 > 0.0)
         self.field.look_again(self.groups)
@@ -103,16 +106,18 @@ class KinkEngine:
             self.step_size = self._first_step()
         self.left = self.clock.length_to(t_end)
         h = min(self.step_size, self.light_step, self.left)
+        self.instants = self.instants + 1 if h < SMALLEST_STEP * self.clock.s else 0
         solved = self._try(h)
+        by_error = IMPLICIT_CONTROL.growth(self.step.error) if solved else NEWTON_FAILED
+        self.kept_jacobian.weigh(h, solved, by_error, self.newton_rate)
         if not solved or self.step.error > 1.0:
             self.refused += 1
-            factor = 0.3 if not solved else IMPLICIT_CONTROL.growth(self.step.error)
-            return self._shorten(h, factor * IMPATIENCE ** (self.refused - 1))
+            return self._shorten(h, by_error * IMPATIENCE ** (self.refused - 1))
         self.refused = 0
         self.whole, self.sizes_after = self.step, self.groups.lengths(self.groups.carried + self.step.stages[-1])
         if (self.sizes_after < SHRINKS * self.neuron_sizes).any():
             return self._shorten(h, 0.5)
-        growth = min(IMPLICIT_CONTROL.growth(self.step.error), max(1.0, SLOWEST_RATE / max(self.newton_rate, TINY)))
+        growth = self.kept_jacobian.growth(by_error, self.newton_rate)
         self.step_size = max(h * growth, self.step_size if h < self.step_size else 0.0)
         return self._meet_kinks(h)
 
@@ -137,10 +142,11 @@ class KinkEngine:
 
     def _only_rounding_moves(self, sizes: Array) -> bool:
         """Whether a step as long as the way so far moves neurons no further than rounding, most of which acts where all is stiff."""
+        if self.last is not None and self.last.moved(sizes) > SURELY_MOVED * self.rounded:
+            return False
         if self.clock.s == 0.0 or not self._try(self.clock.s):
             return self.clock.s == 0.0
-        moved = self.step.stages[-1] / sizes[:, None]
-        return bool(np.sqrt(np.mean(moved**2)) <= self.rounded)
+        return self.step.moved(sizes) <= self.rounded
 
     def _first_step(self) -> float:
         """A hundredth of the time the fastest neuron needs to change by its own size."""
@@ -152,8 +158,9 @@ class KinkEngine:
         look_at_clock()
         self.steps += 1
         nodes = Nodes(self._guess(h), np.empty(STAGES + 1), np.empty((STAGES + 1, len(self.pull))), np.empty(STAGES + 1))
+        stagewise = h > self.kept_jacobian.reach and not self.frozen.rescaled
         error, evaluations, self.newton_rate, self.rounded = collocation_step(
-            self.groups.carried, self.frozen, self.accuracy, h, nodes
+            self.groups.carried, self.frozen, self.accuracy, h, stagewise, nodes
         )
         self.evaluations += evaluations
         self.field.complete(nodes.pulls, nodes.objectives)
@@ -173,7 +180,7 @@ class KinkEngine:
     def _shorten(self, h: float, factor: float) -> bool:
         self.step_size = factor * h
         self.rejected += 1
-        if h < SMALLEST_STEP * self.clock.s or h == 0.0:
+        if self.instants > MOST_INSTANTS or h == 0.0:
             raise FlowError(
                 f"the step shrank to nothing at {self.clock} after {self.steps} steps; loosen rtol (now {self.rtol:g})"
                 f"{self.clock.other_way}."

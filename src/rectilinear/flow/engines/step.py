@@ -34,6 +34,10 @@ class Step:
         """The integral of the squared speed over the step."""
         return self.h * float(WEIGHTS @ self.energies[1:])
 
+    def moved(self, sizes: Array) -> float:
+        """How far the step moves carriers of these sizes, relative to them."""
+        return float(np.sqrt(np.mean((self.stages[-1] / sizes[:, None]) ** 2)))
+
     def path(self, carried: Array) -> Array:
         """The carriers (6, carriers, inputs + 1), that are `carried` at its start, at its nodes."""
         path = np.empty((STAGES + 1, *carried.shape))

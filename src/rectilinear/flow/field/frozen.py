@@ -217,7 +217,7 @@ def _couple(rescaled: bool, pull: Array, curvature: Array, kernel: Complex) -> N
 
 
 @in_line
-def _arrow_solve(mu: complex, g: Array, train: Array, b: Complex, out: Complex) -> None:
+def arrow_solve(mu: complex, g: Array, train: Array, b: Complex, out: Complex) -> None:
     """Solve [[mu, -g], [-g^T, mu]] out = b for one neuron; coordinates that do not train stay zero."""
     d = g.shape[0]
     if train[0] > 0.0 and train[1] > 0.0:
@@ -254,7 +254,7 @@ def solve(at: Linearisation, field: FrozenField, q: int, b: Complex, out: Comple
                 right[j] = b[e, j] - train[0] * a * back[k, j]
                 gain += theta[e, j] * back[k, j]
             right[d] = b[e, d] - train[1] * gain
-            _arrow_solve(mu, at.g[k], train, right, out[e])
+            arrow_solve(mu, at.g[k], train, right, out[e])
             for j in range(d):
                 push[k, j] += a * out[e, j] + out[e, d] * theta[e, j]
         if final:

@@ -14,6 +14,7 @@ from ...arrays import Array
 from ..collocation import BACK, EIGENVALUES, ERROR_ROW, SLOPES, STAGES, VECTORS
 from ..compiled import in_line, kernel, part
 from ..field.frozen import FrozenField, Linearisation, linearise, solve_apart, velocity
+from .stagewise import solve_stagewise_apart
 
 REAL: Any = np.intp(0)  # which eigenvalue is real; for a literal number the compiler would make a copy of what takes it
 NEWTON_MAX = 12
@@ -57,12 +58,13 @@ class Nodes(NamedTuple):
 
 @kernel
 def collocation_step(
-    theta: Array, field: FrozenField, accuracy: Accuracy, h: float, nodes: Nodes
+    theta: Array, field: FrozenField, accuracy: Accuracy, h: float, stagewise: bool, nodes: Nodes
 ) -> tuple[float, int, float, float]:
     """Try a step of length h from `theta` and write what it finds into `nodes`.
 
-    Returns the estimated error in units of the tolerance (-1 if Newton failed), the evaluations of the field, Newton's last rate
-    of convergence, and by how much rounding may move the weights, relative to their size.
+    Newton keeps the Jacobian at `theta`, or takes it `stagewise`. Returns the estimated error in units of the tolerance (-1 if Newton
+    failed), the evaluations of the field, Newton's last rate of convergence, and by how much rounding may move the weights, relative
+    to their size.
     """
     samples = field.seen.shape[1]
     slope, g = np.empty_like(theta), np.empty((field.seen.shape[0], theta.shape[1] - 1))
@@ -72,7 +74,7 @@ def collocation_step(
         mus[q] = EIGENVALUES[q] / h + field.l2
     at = linearise(theta, field, mus, g, nodes.pulls[0], curvature)
     noise = NOISE if field.rescaled else _rounded(at, field, accuracy, h)
-    converged, evaluations, rate = _newton(at, field, accuracy, h, noise, nodes)
+    converged, evaluations, rate = _newton(at, field, accuracy, h, stagewise, noise, nodes)
     error, evaluations = -1.0, evaluations + 1
     if not converged:
         return error, evaluations, rate, noise
@@ -120,18 +122,21 @@ def _rounded(at: Linearisation, field: FrozenField, accuracy: Accuracy, h: float
 
 @in_line
 def _newton(
-    at: Linearisation, field: FrozenField, accuracy: Accuracy, h: float, noise: float, nodes: Nodes
+    at: Linearisation, field: FrozenField, accuracy: Accuracy, h: float, stagewise: bool, noise: float, nodes: Nodes
 ) -> tuple[bool, int, float]:
-    """Solve for the stages, with the Jacobian kept; whether that succeeded, evaluations of the field, the last rate of convergence."""
+    """Solve for the stages; whether that succeeded, evaluations of the field, the last rate of convergence."""
     theta, stages, (neurons, width) = at.theta, nodes.stages, at.theta.shape
-    fields, step = np.empty_like(stages), np.empty_like(stages)
+    fields, step, curvatures = np.empty_like(stages), np.empty_like(stages), np.empty((STAGES, field.seen.shape[1]))
     enough = max(NEWTON_TOLERANCE * accuracy.rtol, NEWTON_ROUNDING)
     previous, rate, converged = -1.0, 0.0, False
     for iteration in range(NEWTON_MAX + 1):
-        _evaluate(theta, field, nodes, fields)
+        _evaluate(theta, field, nodes, fields, curvatures)
         if converged or iteration == NEWTON_MAX:
             return converged, STAGES * (iteration + 1), rate
-        _solve_for_update(at, field, h, fields, stages, step)
+        if stagewise:
+            solve_stagewise_apart(at, field, h, curvatures, fields, stages, step)
+        else:
+            _solve_for_update(at, field, h, fields, stages, step)
         largest = 0.0
         for s in range(STAGES):
             for e in range(neurons):
@@ -152,15 +157,16 @@ def _newton(
 
 
 @in_line
-def _evaluate(theta: Array, field: FrozenField, nodes: Nodes, fields: Array) -> None:
-    """Write the field at the stages (5, neurons, inputs + 1), and what `nodes` keeps of it."""
+def _evaluate(theta: Array, field: FrozenField, nodes: Nodes, fields: Array, curvatures: Array) -> None:
+    """Write the field at the stages (5, neurons, inputs + 1), the diagonals of C (5, samples), and what `nodes` keeps of it."""
     here, g, stages = np.empty_like(theta), np.empty((field.seen.shape[0], theta.shape[1] - 1)), nodes.stages
-    curvature = np.empty(field.seen.shape[1])
     for s in range(STAGES):
         for e in range(theta.shape[0]):
             for j in range(theta.shape[1]):
                 here[e, j] = theta[e, j] + stages[s, e, j]
-        nodes.objectives[s + 1], nodes.energies[s + 1] = velocity(here, field, fields[s], g, nodes.pulls[s + 1], curvature)
+        nodes.objectives[s + 1], nodes.energies[s + 1] = velocity(
+            here, field, fields[s], g, nodes.pulls[s + 1], curvatures[s]
+        )
 
 
 @in_line
