@@ -8,6 +8,7 @@ import rectilinear as rl
 from rectilinear.flow.choose import IMPULSE_RTOL, LOCATED_RTOL, default_rtol
 from rectilinear.flow.engines.kink_impulses import ImpulseEngine
 from rectilinear.flow.field.sloped import SlopedField
+from rectilinear.flow.kinks import passages
 from rectilinear.flow.kinks.box_program import box_program
 from rectilinear.flow.kinks.passages import passed, times_beyond
 from rectilinear.flow.state import flatten, unflatten
@@ -90,6 +91,15 @@ def test_times_beyond_a_kink_are_those_of_the_cubic():
         fine = np.abs(whole - counted.mean(axis=0)) < 2e-4
         assert fine.mean() > 0.98  # pairs of roots closer than a piece are missed
         np.testing.assert_allclose(first[fine], (u @ counted / len(u))[fine], rtol=0, atol=2e-4)
+
+
+def test_a_root_that_was_found_is_not_sought_again_by_halvings(monkeypatch):
+    """Newton's last step lands on an end of the bracket; some 50 halvings from there on would lead back to it."""
+    looks, height = [], passages._height
+    monkeypatch.setattr(passages, "_height", lambda *at: looks.append(at) or height(*at))
+    heights = np.random.default_rng(0).uniform([[-1.5], [-1.0], [0.5], [1.0]], [[-1.0], [-0.5], [1.0], [1.5]], (4, 200))
+    times_beyond.py_func(np.ones(200, np.int8), heights, np.arange(200), 1.0)
+    assert len(looks) < 200 * (passages.PIECES + 10)
 
 
 def test_the_pair_has_order_five_and_its_interpolant_order_four():

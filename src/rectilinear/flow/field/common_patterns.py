@@ -113,7 +113,8 @@ class CommonPatterns:
     def __init__(
         self, problem: Problem, theta: Array, pattern: Indices, slopes: Array, normals: Array, line: Indices, lengths: Array
     ) -> None:
-        self.problem, self.pattern, self.trains = problem, pattern, problem.network.trainable_layers
+        self.problem, self.pattern = problem, pattern
+        self.trains = (problem.network.trainable_layers[0], problem.network.trainable_layers[1])
         self.neuron_count, self._width = theta.shape
         self._size = np.maximum(row_lengths(theta), TINY)
         self._membership = (pattern == np.arange(len(slopes))[:, None]).astype(float)
@@ -128,9 +129,9 @@ class CommonPatterns:
         carriers = np.concatenate([carriers for carriers, _ in axes])
         self.start = carriers.ravel()
         self._lengths = self._of_patterns(self.start)
-        l2 = (problem.l2 * self.trains[0], problem.l2 * self.trains[1])
-        reach, turned, self._reaches = slopes * lengths, np.ascontiguousarray(normals.T), lengths
-        self._patterns = Patterns(self._first, masses, reach, turned, line, problem.y, problem.loss.code, l2)
+        self.l2 = (problem.l2 * self.trains[0], problem.l2 * self.trains[1])
+        reach, self.normals, self._reaches = slopes * lengths, np.ascontiguousarray(normals.T), lengths
+        self._patterns = Patterns(self._first, masses, reach, self.normals, line, problem.y, problem.loss.code, self.l2)
 
     def follow(self, pattern: Indices, slopes: Array) -> bool:
         """Go on with other patterns and the same carriers, if neurons that shared a pattern still do and no others."""
@@ -143,12 +144,12 @@ class CommonPatterns:
     def velocity(self, carriers: Array, out: Array) -> tuple[float, float]:
         """Write the velocity to `out`, and return the loss, regularisation included, and |grad L|^2."""
         rows, speeds = carriers.reshape(-1, self._width), out.reshape(-1, self._width)
-        objective, square = velocity_of_carriers(self._patterns, (self.trains[0], self.trains[1]), rows, speeds)
+        objective, square = velocity_of_carriers(self._patterns, self.trains, rows, speeds)
         return objective, square
 
     def outputs(self, theta: Array) -> Array:
         """f on the samples, for neurons theta (h, inputs + 1)."""
-        along = (self.products(theta, theta[:, :-1]) @ self._patterns.normals)[:, self._patterns.line]
+        along = (self.products(theta, theta[:, :-1]) @ self.normals)[:, self._patterns.line]
         return np.asarray(np.einsum("gi,gi->i", self._patterns.reach, along))
 
     def products(self, theta: Array, incoming: Array) -> Array:
@@ -161,11 +162,11 @@ class CommonPatterns:
 
     def drives(self, pull: Array) -> Array:
         """g of every pattern (patterns, inputs) where pulls are these."""
-        return self._by_line(self._patterns.reach * pull) @ self._patterns.normals.T
+        return self._by_line(self._patterns.reach * pull) @ self.normals.T
 
     def _by_line(self, values: Array) -> Array:
         """Sums over the samples of each line, (..., samples) -> (..., lines)."""
-        line, lines = self._patterns.line, self._patterns.normals.shape[1]
+        line, lines = self._patterns.line, self.normals.shape[1]
         rows = values.reshape(-1, len(line))
         return np.array([np.bincount(line, row, lines) for row in rows], dtype=float).reshape(*values.shape[:-1], lines)
 
@@ -174,13 +175,6 @@ class CommonPatterns:
         lines), and with other outputs, `weights` on the samples, (patterns, lines); pulls change by `bend` times outputs."""
         reach = self._patterns.reach
         return self._by_line(bend * reach[:, None] * reach), self._by_line(bend * weights * reach)
-
-    def bent_drives(self, bends: tuple[Array, Array], products: Array, lines: Indices, others: Array) -> Array:
-        """By how much drives (patterns, inputs) change with products, and with `others` (lines,) on these lines."""
-        normals = self._patterns.normals
-        seen = np.einsum("gkl,kl->gl", bends[0], products @ normals)
-        seen[:, lines] += bends[1][:, lines] * others
-        return np.asarray(seen @ normals.T)
 
     def moved(self, theta: Array, drives: Array) -> Array:
         """The velocities (a g, g.w) that drives give to neurons."""
@@ -194,8 +188,7 @@ class CommonPatterns:
 
     def decay(self, theta: Array) -> Array | float:
         """The velocity by regularisation."""
-        rates = self._patterns.l2
-        return -np.append(np.full(self._width - 1, rates[0]), rates[1]) * theta if any(rates) else 0.0
+        return -np.append(np.full(self._width - 1, self.l2[0]), self.l2[1]) * theta if any(self.l2) else 0.0
 
     def neurons(self, carriers: Array) -> Array:
         """The neurons (..., h, inputs + 1) that belong to carriers (..., size)."""

@@ -78,7 +78,10 @@ def times_beyond(signs: Signs, heights: Array, kinks: Indices, until: float) -> 
                     else:
                         low = u
                     slope = _height_slope(a, b, c, d, u)
-                    moved = u - height / slope if slope != 0.0 else low
+                    by_slope = height / slope if slope != 0.0 else np.inf
+                    if abs(by_slope) <= SAME_PASSAGE:  # before brackets are looked at: a root found is an end of its own
+                        break
+                    moved = u - by_slope
                     if not low < moved < high:
                         moved = 0.5 * (low + high)
                     if abs(moved - u) <= SAME_PASSAGE:

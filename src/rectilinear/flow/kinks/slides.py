@@ -131,8 +131,9 @@ class Slides:
 
     def _along_normals(self, rows: Array, pairs: Indices) -> Array:
         """n_l.v_h of pairs (neuron, line), for rows v (h, inputs); many neurons cross few lines."""
-        lines, place = np.unique(pairs[:, 1], return_inverse=True)
-        return np.asarray((rows @ self.kinks.normals[lines].T)[pairs[:, 0], place])
+        crossed = np.bincount(pairs[:, 1], minlength=len(self.kinks)) > 0
+        place = np.cumsum(crossed)[pairs[:, 1]] - 1
+        return np.asarray((rows @ self.kinks.normals[crossed].T)[pairs[:, 0], place])
 
     def _effect(self, crossed: Indices, theta: Array, jumps: Array, length: float) -> float:
         """By which share of its size crossing would change a neuron within the step: root mean square over all neurons."""
