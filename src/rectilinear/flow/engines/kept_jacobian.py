@@ -9,7 +9,7 @@ SLOWEST_RATE = 0.05  # at which Newton is to converge in the next step; it grows
 # stage: they cost up to ten times as much, and on stiff data are up to a hundred times as long. Where errors let them be less than this
 # many times as long, that does not pay. (On 29 problems with rows of lengths 1e-2 to 1e3 and labels of 1e6 there are 1.0 to 7 times
 # fewer steps.)
-HELD_BACK, FREE_TO_GROW, WORTHWHILE = 10, 1.3, 8.0
+HELD_BACK, FREE_TO_GROW, WORTH_IT = 10, 1.3, 8.0
 NEWTON_FAILED = 0.3  # factor by which a step is shortened that could not be solved
 FORGIVEN = 2  # of those steps, for each that its error limits: on stiff data rounding makes errors, too
 
@@ -28,7 +28,7 @@ class KeptJacobian:
         """A step of length h was solved, or not; its error would let it grow by this factor."""
         if solved and by_error < FREE_TO_GROW:
             self._held_back = max(0, self._held_back - FORGIVEN)
-            if h < WORTHWHILE * self.reach:
+            if h < WORTH_IT * self.reach:
                 self.reach = np.inf
         elif not solved or rate * FREE_TO_GROW > SLOWEST_RATE:
             self._held_back += 1
