@@ -128,11 +128,12 @@ def _newton(
     theta, stages, (neurons, width) = at.theta, nodes.stages, at.theta.shape
     fields, step, curvatures = np.empty_like(stages), np.empty_like(stages), np.empty((STAGES, field.seen.shape[1]))
     enough = max(NEWTON_TOLERANCE * accuracy.rtol, NEWTON_ROUNDING)
-    previous, rate, converged = -1.0, 0.0, False
+    previous, rate, converged, at_noise = -1.0, 0.0, False, False
     for iteration in range(NEWTON_MAX + 1):
         _evaluate(theta, field, nodes, fields, curvatures)
         if converged or iteration == NEWTON_MAX:
-            return converged, STAGES * (iteration + 1), rate
+            # the rate at which rounding goes on says nothing of longer steps
+            return converged, STAGES * (iteration + 1), 0.0 if at_noise else rate
         if stagewise:
             solve_stagewise_apart(at, field, h, curvatures, fields, stages, step)
         else:
