@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numba
 import numpy as np
 import pytest
-from numba.core import postproc
 from numba.core.compiler import DefaultPassBuilder, Flags
 from numba.core.runtime import _nrt_python as memory
 from numba.core.runtime import rtsys
@@ -79,11 +78,63 @@ def test_passes_that_are_left_out_are_Numbas():
 
 
 def test_Numbas_own_way_is_there_again_even_after_an_error():
-    own, within = postproc.PostProcessor.run, []
-    with pytest.raises(AttributeError), kernel_passes.lifetimes_when_asked_for():
-        within.append(postproc.PostProcessor.run).missing()
-    assert within != [own]
-    assert postproc.PostProcessor.run is own
+    def now():
+        return [vars(kind).get(name) for kind, name, _ in kernel_passes.INSTEAD]
+
+    own, within = now(), []
+    with pytest.raises(AttributeError), kernel_passes.nothing_twice(), kernel_passes.nothing_twice():
+        within.extend(now()).missing()
+    assert within == [ours for *_, ours in kernel_passes.INSTEAD]
+    assert now() == own
+
+
+@needs_compiler
+def test_what_an_operation_means_is_found_out_once(monkeypatch):
+    asked = []
+
+    def counted(*arguments):
+        asked.append(arguments)
+        return numbas(*arguments)
+
+    numbas = kernel_passes.NUMBAS_CALL_TYPE
+    monkeypatch.setattr(kernel_passes, "NUMBAS_CALL_TYPE", counted)
+    monkeypatch.setattr(kernel_passes, "_known_calls", {})
+    text_of_spread()
+    once = len(asked)
+    text_of_spread()
+    assert len(asked) == once > 0
+
+
+@needs_compiler
+def test_an_operation_of_exact_and_of_fast_parts_is_compiled_as_each_of_them():
+    """Whichever of them met it first, or last."""
+    texts = [text_of_spread(fastmath=fast) for fast in (False, True, False, True)]
+    assert [" fast " in text for text in texts] == [False, True, False, True]
+
+
+def text_of_spread(**options):
+    def spread(x):
+        return np.var(x)
+
+    part = numba.njit(pipeline_class=linked_once.PartCompiler, **options)(spread)
+    part.compile((numba.float64[::1],))
+    (compiled,) = part.overloads.values()
+    return str(compiled.library._final_module)
+
+
+@needs_compiler
+def test_what_is_in_line_many_times_has_names_of_its_own():
+    @numba.njit(inline="always")
+    def turned(x, times):
+        for _ in range(times):
+            x = 1.0 - 2.0 * x
+        return x
+
+    def both(x):
+        return turned(x, 1) + 10.0 * turned(turned(x, 2), 3)
+
+    kernel = kept_kernels.kept()(both)
+    assert kernel(0.25) == turned(0.25, 1) + 10.0 * turned(turned(0.25, 2), 3)
 
 
 @needs_compiler

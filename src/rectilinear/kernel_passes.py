@@ -10,15 +10,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from numba.core import postproc, transforms
+from numba.core import ir, postproc, transforms
+from numba.core.base import BaseContext
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.lowering import Lower
 from numba.core.runtime.context import NRTContext
+from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import BaseNativeLowering, NativeLowering
+from numba.core.types.functions import BaseFunction
 
 UNNEEDED = ("WithLifting", "InlineClosureLikes", "InlineOverloads", "NopythonRewrites")
-NEEDED = ((Lower, "delvar"), (NRTContext, "get_meminfos"), (postproc.PostProcessor, "_insert_var_dels"))
+NEEDED = (
+    (Lower, "delvar"),
+    (NRTContext, "get_meminfos"),
+    (postproc.PostProcessor, "_insert_var_dels"),
+    (BaseFunction, "get_impl_key"),
+    (BaseContext, "get_abi_sizeof"),
+)
 ARE_KNOWN = all(hasattr(kind, name) for kind, name in NEEDED)  # whether Numba's insides are those that this was written for
+NUMBAS_RUN: Any = postproc.PostProcessor.run
+NUMBAS_CALL_TYPE: Any = BaseFunction.get_call_type
+NUMBAS_SIZE: Any = BaseContext.get_abi_sizeof
 
 
 class KernelMemory(NRTContext):
@@ -70,24 +82,77 @@ def of_kernels(passes: PassManager) -> PassManager:
     return passes
 
 
+def lifetimes_when_asked_for(self: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
+    """`PostProcessor.run`, which finds out where variables live when that is asked for, not after each pass."""
+    if self.func_ir.is_generator:
+        NUMBAS_RUN(self, emit_dels, extend_lifetimes)
+        return
+    self.func_ir.blocks = transforms.canonicalize_cfg(self.func_ir.blocks)
+    self.func_ir.variable_lifetime = postproc.VariableLifetime(self.func_ir.blocks)
+    self.func_ir.generator_info = None
+    if emit_dels:
+        self._insert_var_dels(extend_lifetimes=extend_lifetimes)
+
+
+def one_scope(self: Any, memo: Any) -> Any:
+    """`Scope.__deepcopy__`: blocks that are put in line elsewhere take new names there, and so may share the scope of the old ones.
+
+    Numba copies it, with all its variables, once for each block.
+    """
+    return self
+
+
+_known_calls: dict[tuple[Any, ...], tuple[Any, Any, Any]] = {}
+
+
+def known_call_type(self: Any, context: Any, args: Any, kws: Any) -> Any:
+    """`BaseFunction.get_call_type`, which looks for what fits among all that a function can be once for each kind of arguments.
+
+    What it finds depends on how the caller is compiled, too.
+    """
+    key = (id(self), id(context), args, tuple(kws.items()), ConfigStack.top_or_none())
+    if key in _known_calls:
+        _, signature, implementation = _known_calls[key]
+        self._impl_keys[signature.args] = implementation  # which may be that of a caller that is compiled otherwise
+        return signature
+    signature = NUMBAS_CALL_TYPE(self, context, args, kws)
+    _known_calls[key] = (
+        self,
+        signature,
+        self.get_impl_key(signature),
+    )  # with the function, whose id is no other's while it lives
+    return signature
+
+
+_known_sizes: dict[Any, int] = {}
+
+
+def known_size(self: Any, kind: Any) -> int:
+    """`BaseContext.get_abi_sizeof`, which has LLVM parse a module for each variable; there is one way of laying out types in a process."""
+    if kind not in _known_sizes:
+        _known_sizes[kind] = NUMBAS_SIZE(self, kind)
+    return _known_sizes[kind]
+
+
+INSTEAD = (
+    (postproc.PostProcessor, "run", lifetimes_when_asked_for),
+    (ir.Scope, "__deepcopy__", one_scope),
+    (BaseFunction, "get_call_type", known_call_type),
+    (BaseContext, "get_abi_sizeof", known_size),
+)
+
+
 @contextmanager
-def lifetimes_when_asked_for() -> Iterator[None]:
-    """Within, Numba finds out where variables live when that is asked for, not after each pass; to be entered with the compiler's lock."""
-    processor: Any = postproc.PostProcessor
-    numbas = processor.run
-
-    def run(self: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
-        if self.func_ir.is_generator:
-            numbas(self, emit_dels, extend_lifetimes)
-            return
-        self.func_ir.blocks = transforms.canonicalize_cfg(self.func_ir.blocks)
-        self.func_ir.variable_lifetime = postproc.VariableLifetime(self.func_ir.blocks)
-        self.func_ir.generator_info = None
-        if emit_dels:
-            self._insert_var_dels(extend_lifetimes=extend_lifetimes)
-
-    processor.run = run if ARE_KNOWN else numbas
+def nothing_twice() -> Iterator[None]:
+    """Within, Numba does no work that it has done or that nobody asks for; to be entered with the compiler's lock."""
+    before = [(kind, name, vars(kind).get(name)) for kind, name, _ in INSTEAD]
     try:
+        for kind, name, ours in INSTEAD if ARE_KNOWN else ():
+            setattr(kind, name, ours)
         yield
     finally:
-        processor.run = numbas
+        for kind, name, numbas in before:
+            if numbas is not None:
+                setattr(kind, name, numbas)
+            elif name in vars(kind):
+                delattr(kind, name)

@@ -14,7 +14,7 @@ from numba.core import codegen as insides
 from numba.core.compiler import Compiler, Flags
 from numba.core.environment import lookup_environment
 
-from .kernel_passes import lifetimes_when_asked_for, of_kernels
+from .kernel_passes import nothing_twice, of_kernels
 
 ENVIRONMENT = "_ZN08NumbaEnv"  # how names begin of what points to the Python objects of a function
 NEEDED = ("_module_pass_manager", "_pass_builder", "_check_llvm_bugs", "_library_class", "set_env")  # of what makes code
@@ -116,7 +116,7 @@ class LinkingCompiler(Compiler):
 
     def compile_extra(self, function: Any) -> Any:
         self.state.flags = KernelFlags(self.state.flags)
-        with linked_once(self.state.targetctx.codegen()), lifetimes_when_asked_for():
+        with linked_once(self.state.targetctx.codegen()), nothing_twice():
             return super().compile_extra(function)
 
     def define_pipelines(self) -> Any:
