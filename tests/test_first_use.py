@@ -131,3 +131,13 @@ def test_on_one_core_there_is_one_process(monkeypatch, method):
     monkeypatch.setattr(first_use, "workers", lambda: 1)
     monkeypatch.setattr(first_use, "in_two_processes", lambda *_: pytest.fail("a second process"))
     first_use.prepare.__wrapped__(method)
+
+
+def test_imports_take_none_of_scipys_packages():
+    """They take as long as all of the rest, and most runs call none of them."""
+    script = "import json, sys, rectilinear.cli; print(json.dumps([name for name in sys.modules if name in PACKAGES]))"
+    packages = {f"scipy.{name}" for name in ("integrate", "linalg", "optimize", "sparse", "spatial", "special")}
+    ran = subprocess.run(
+        [sys.executable, "-c", f"PACKAGES = {packages}; {script}"], capture_output=True, text=True, check=True
+    )
+    assert json.loads(ran.stdout) == []

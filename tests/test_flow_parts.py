@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 from scipy.linalg import expm
+from scipy.special import roots_jacobi
 
 import rectilinear as rl
 from compiled_parts import from_python
@@ -59,6 +60,11 @@ def made_groups(neurons=60, seed=0):
     kinks, rng = made_kinks(seed=seed)
     theta = rng.standard_normal((neurons, 4)) * 10.0 ** rng.uniform(-6, 0, (neurons, 1))
     return Groups(kinks, theta, patterns_of(kinks, theta)), theta, rng
+
+
+def test_nodes_are_those_of_Radau():
+    inner, _ = roots_jacobi(len(NODES) - 1, 1.0, 0.0)
+    np.testing.assert_allclose(NODES, [*((1.0 + inner) / 2.0), 1.0], rtol=1e-15)
 
 
 def test_carriers_carry_every_neuron_and_what_the_output_sees():

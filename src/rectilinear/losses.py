@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
+import scipy
 
 from .arrays import Array
 from .errors import InputError, did_you_mean
@@ -76,11 +76,11 @@ def _logistic(y: Array, f: Array) -> Array:
 
 
 def _logistic_pull(y: Array, f: Array) -> Array:
-    return np.asarray(y * expit(-y * f))
+    return np.asarray(y * scipy.special.expit(-y * f))
 
 
 def _logistic_curvature(y: Array, f: Array) -> Array:
-    return np.asarray(expit(y * f) * expit(-y * f))
+    return np.asarray(scipy.special.expit(y * f) * scipy.special.expit(-y * f))
 
 
 def _log_logistic(margin: Array) -> Array:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
+import scipy
 
 from ..arrays import Array, Indices
 from ..dataset import Dataset
@@ -90,7 +90,7 @@ def _partners(data: Dataset) -> Indices:
     if rest.size:
         costs = _costs(data.x[rest], data.y[rest], float(np.sum(data.x**2) / (np.sum(data.y**2) or 1.0)))
         np.fill_diagonal(costs, np.inf)
-        partners[rest] = rest[linear_sum_assignment(costs)[1]]
+        partners[rest] = rest[scipy.optimize.linear_sum_assignment(costs)[1]]
     return partners
 
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
-from scipy.spatial import KDTree
-from scipy.spatial.distance import cdist
+import scipy
 
 from ..arrays import Array, Indices
 from ..dataset import Dataset
@@ -60,7 +58,7 @@ def _paired_once(x: Array, samples: Indices, reach: float) -> tuple[Indices, Ind
     points, index = np.unique(x[samples], axis=0, return_inverse=True)
     waiting = _members(samples, index.ravel(), len(points))
     ranks = min(NEIGHBOURS, len(points))
-    nearest = KDTree(points).query(-points, k=list(range(1, ranks + 1)), distance_upper_bound=reach)
+    nearest = scipy.spatial.KDTree(points).query(-points, k=list(range(1, ranks + 1)), distance_upper_bound=reach)
     distances, neighbours = (np.asarray(found) for found in nearest)
     one, rank = np.nonzero(np.isfinite(distances))
     order = np.argsort(distances[one, rank], kind="stable")
@@ -136,7 +134,7 @@ def partners_of_many(x: Array, pairs: Indices, alone: Indices) -> Indices:
 
 def _assigned(x: Array, others: Array) -> Indices:
     """The permutation pi that minimises the sum of |x_i + others_pi(i)|^2."""
-    return np.asarray(linear_sum_assignment(cdist(x, -others, "sqeuclidean"))[1])
+    return np.asarray(scipy.optimize.linear_sum_assignment(scipy.spatial.distance.cdist(x, -others, "sqeuclidean"))[1])
 
 
 def _distance(x: Array, partners: Indices) -> float:

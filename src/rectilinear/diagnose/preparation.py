@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial import cKDTree
+import scipy
 
 from ..arrays import Array, Mask
 from ..dataset import Dataset
@@ -123,7 +123,7 @@ def _nearly_alike(data: Dataset) -> list[str]:
     """A remark on samples that are off others by next to nothing, as where one thing was measured twice."""
     different, rows = np.unique(data.x, axis=0, return_index=True)
     size = float(np.sqrt(np.mean(np.sum(data.x**2, axis=1))))
-    found = cKDTree(different).query(different, k=2, distance_upper_bound=NEARLY_ALIKE * size)
+    found = scipy.spatial.cKDTree(different).query(different, k=2, distance_upper_bound=NEARLY_ALIKE * size)
     apart, nearest = np.asarray(found[0]), np.asarray(found[1])
     close = np.flatnonzero(np.isfinite(apart[:, 1]))
     if not close.size:

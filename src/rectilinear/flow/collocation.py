@@ -1,6 +1,6 @@
 """Radau IIA collocation with five stages: nodes and matrices, and the polynomial of a step between its nodes 0, c_1, ..., c_5.
 
-Nodes and matrices are computed rather than tabulated (Hairer & Wanner, Solving ODEs II, IV.8).
+Matrices are computed rather than tabulated (Hairer & Wanner, Solving ODEs II, IV.8).
 """
 
 from __future__ import annotations
@@ -8,23 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import roots_jacobi
 
 from ..arrays import Array, Complex
 from .compiled import kernel, part
 
 STAGES = 5
 END_ORDER = 2 * STAGES - 1
+# (1 + z)/2 at the roots z of the Jacobi polynomial (1, 0) of degree 4, and 1: as SciPy has them, which takes long to import
+NODES = np.array([0.057104196114517725, 0.2768430136381238, 0.5835904323689168, 0.8602401356562195, 1.0])
 
 
-def _collocation() -> tuple[Array, Array, Complex, Complex, Complex, Array]:
-    """Nodes c, matrix A (its last row holds the weights b), eigenvalues of A^{-1} and embedded error.
+def _collocation(c: Array) -> tuple[Array, Complex, Complex, Complex, Array]:
+    """With these nodes: matrix A (its last row holds the weights b), eigenvalues of A^{-1} and embedded error.
 
     Of the eigenvalues the real one and one of each conjugate pair are kept, with the matching columns of the eigenvectors and
     rows of their inverse.
     """
-    inner, _ = roots_jacobi(STAGES - 1, 1.0, 0.0)
-    c = np.append((1 + inner) / 2, 1.0)
     powers = np.arange(1, STAGES + 1)
     vandermonde = c[:, None] ** (powers - 1)
     a = (c[:, None] ** powers / powers) @ np.linalg.inv(vandermonde)
@@ -44,10 +43,10 @@ def _collocation() -> tuple[Array, Array, Complex, Complex, Complex, Array]:
     moments[0] -= gamma
     embedded = np.linalg.solve(vandermonde.T, moments)
     error = (embedded - a[-1]) @ inverse
-    return c, a, values[kept], vectors[:, kept].copy(), back[: len(kept)].copy(), error
+    return a, values[kept], vectors[:, kept].copy(), back[: len(kept)].copy(), error
 
 
-NODES, MATRIX, EIGENVALUES, VECTORS, BACK, ERROR_ROW = _collocation()
+MATRIX, EIGENVALUES, VECTORS, BACK, ERROR_ROW = _collocation(NODES)
 WEIGHTS = MATRIX[-1].copy()
 ALL_NODES = np.append(0.0, NODES)  # the collocation polynomial passes through these
 BARYCENTRIC = 1.0 / np.prod(ALL_NODES[:, None] - ALL_NODES[None, :] + np.eye(STAGES + 1), axis=1)

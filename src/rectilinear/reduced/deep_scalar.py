@@ -8,9 +8,8 @@ same course at time K^{2/L} t (Zhang et al., App. F, in the form of a time cours
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
-from scipy.special import hyp2f1
 
 from ..arrays import Array
 from ..errors import InputError
@@ -52,7 +51,9 @@ def layer_norm(times: ArrayLike, v0: float, layers: int, s: float, lam: float) -
         if start + time >= last:
             return limit
         low, high = np.log(v0), np.log(highest)
-        log_v = brentq(lambda z: _antiderivative(float(np.exp(z)), layers, s, lam) - start - time, low, high, xtol=1e-14)
+        log_v = scipy.optimize.brentq(
+            lambda z: _antiderivative(float(np.exp(z)), layers, s, lam) - start - time, low, high, xtol=1e-14
+        )
         return float(np.exp(log_v))
 
     return np.array([at(float(time)) for time in np.atleast_1d(np.asarray(times, dtype=np.float64))])
@@ -68,7 +69,9 @@ def _antiderivative(v: float, layers: int, s: float, lam: float) -> float:
         return float(k / s * (-1 / x + logarithm - np.arctan((2 * x + 1) / np.sqrt(3)) / np.sqrt(3)))
     if layers == 4:
         return float(k**2 / (2 * s) * (np.arctanh(x**2) - 1 / x**2))
-    return float(v ** (2 - layers) * hyp2f1(1, (2 - layers) / layers, 2 / layers, x**layers) / (s * (2 - layers)))
+    return float(
+        v ** (2 - layers) * scipy.special.hyp2f1(1, (2 - layers) / layers, 2 / layers, x**layers) / (s * (2 - layers))
+    )
 
 
 def _check(layers: int, s: float, lam: float, *norms: float) -> None:

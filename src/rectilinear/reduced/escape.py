@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import nnls
+import scipy
 
 from ..arrays import Array
 from ..problem import Problem
@@ -42,7 +42,7 @@ class Escape:
 
     def time_to(self, target: float) -> float:
         """When the loss falls below `target`; infinity if the best non-negative sizes, to which A tends, stay above it."""
-        if not len(self.log_start) or self.loss(nnls(self.features, self.goal)[0]) >= target:
+        if not len(self.log_start) or self.loss(scipy.optimize.nnls(self.features, self.goal)[0]) >= target:
             return np.inf
 
         def above(log_sizes: Array) -> float:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
-from scipy.special import expi, expit
 
 from ..arrays import Array
 from ..losses import Loss
@@ -25,7 +24,7 @@ def square_margin(times: ArrayLike, log_start: float, rate: float) -> Array:
     [0.25, 1.0]
     """
     logit = log_start - np.log(-np.expm1(log_start))
-    return np.asarray(expit(logit + rate * np.asarray(times, dtype=np.float64)))
+    return np.asarray(scipy.special.expit(logit + rate * np.asarray(times, dtype=np.float64)))
 
 
 def logistic_margin(times: ArrayLike, log_start: float, rate: float) -> Array:
@@ -36,7 +35,7 @@ def logistic_margin(times: ArrayLike, log_start: float, rate: float) -> Array:
     """
 
     def progress(log_margin: float) -> float:
-        return float(log_margin + expi(np.exp(log_margin)))
+        return float(log_margin + scipy.special.expi(np.exp(log_margin)))
 
     start, highest = progress(log_start), np.log(HIGHEST_MARGIN)
 
@@ -46,6 +45,8 @@ def logistic_margin(times: ArrayLike, log_start: float, rate: float) -> Array:
             return np.inf
         if time == 0:
             return float(np.exp(log_start))
-        return float(np.exp(brentq(lambda log_margin: progress(log_margin) - target, log_start, highest, xtol=1e-14)))
+        return float(
+            np.exp(scipy.optimize.brentq(lambda log_margin: progress(log_margin) - target, log_start, highest, xtol=1e-14))
+        )
 
     return np.array([at(float(time)) for time in np.atleast_1d(np.asarray(times, dtype=np.float64))])

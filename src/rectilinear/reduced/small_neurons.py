@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from scipy.optimize import lsq_linear
+import scipy
 
 from ..arrays import Array, Mask
 from ..dataset import Dataset
@@ -199,7 +199,7 @@ def _box_least_squares(columns: Array, goal: Array) -> Array:
     if columns.shape[1] == 1:
         column = columns[:, 0]
         return np.clip([column @ goal / (column @ column)], -1.0, 1.0)
-    return np.asarray(lsq_linear(columns, goal, bounds=(-1.0, 1.0), method="bvls").x)
+    return np.asarray(scipy.optimize.lsq_linear(columns, goal, bounds=(-1.0, 1.0), method="bvls").x)
 
 
 def _smallest_root_above_one(a: Array, b: Array, c: Array, at_one: Mask) -> Array:

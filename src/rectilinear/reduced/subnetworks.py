@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp
+import scipy
 
 from ..arrays import Array, Mask
 from ..dataset import Dataset
@@ -75,7 +75,7 @@ def merged(fates: Sequence[Settled | None], data: Dataset) -> SubNetworks:
     for k, neurons in enumerate(groups.values()):
         members = [fate for h in neurons if (fate := fates[h]) is not None]
         sizes = np.array([fate.log_size for fate in members])
-        log_sizes[k] = logsumexp(2 * sizes)
+        log_sizes[k] = scipy.special.logsumexp(2 * sizes)
         shares[neurons, k] = np.exp(sizes - log_sizes[k] / 2)
         leaders.append(members[0])
     sides = np.array([fate.sides[data.lines.index] for fate in leaders]).reshape(-1, data.samples)

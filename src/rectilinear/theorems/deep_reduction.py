@@ -14,7 +14,7 @@ from __future__ import annotations
 from itertools import accumulate
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from ..arrays import Array
 from ..conditions import Finding, deep_aligned_start, even_inputs, every_layer_trains, odd_target
@@ -94,7 +94,7 @@ def _limit(problem: Problem, start: DeepStructure) -> tuple[float, Array]:
     size, rest = float(fit @ fit), float(unseen @ unseen)
     # v^2 lies between |w*|^{2/L} and |w*|^{2/L} + |n|^2: at the upper end v^{2L} >= |w*|^2 + |n|^2 v^{2L-2}
     low = size ** (1 / layers)
-    square = brentq(lambda z: z**layers - size - rest * z ** (layers - 1), low, low + rest) if rest else low
+    square = scipy.optimize.brentq(lambda z: z**layers - size - rest * z ** (layers - 1), low, low + rest) if rest else low
     linear_map = fit + square ** ((layers - 1) / 2) * unseen
     return float(np.log(square) / 2), np.asarray(linear_map / np.linalg.norm(linear_map))
 

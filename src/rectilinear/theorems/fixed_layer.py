@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import wrightomega
+import scipy
 
 from ..arrays import Array
 from ..conditions import Finding, falling_loss, first_layer_only, no_decay, orthogonal_inputs
@@ -103,7 +103,7 @@ def _logistic_margin(margin: float, gained: float) -> float:
     total = margin + np.exp(margin) + gained
     if total == np.inf:
         return np.inf
-    omega = float(wrightomega(total))
+    omega = float(scipy.special.wrightomega(total))
     return float(np.log(omega)) if total > 1.0 else total - omega
 
 

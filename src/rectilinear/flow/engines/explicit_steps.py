@@ -10,6 +10,7 @@ zero with it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,9 +26,11 @@ from ..kinks.slides import Path, Slides
 from ..state import Start, flatten, layers_of, neurons_of, unflatten
 from ..steppers.chebyshev import StabilisedStepper
 from ..steppers.dense_output import DenseOutput
-from ..steppers.dormand_prince import ExplicitStepper
 from ..tolerances import TINY
 from .engine import Engine
+
+if TYPE_CHECKING:
+    from ..steppers.dormand_prince import ExplicitStepper
 
 COARSEST_FLOOR = 0.01  # of the time in which the weights change by their own size
 STALLED = 1e-9  # a step this much below the floor gets nowhere
@@ -78,7 +81,7 @@ class SmoothEngine:
         self.floor_share = min(COARSEST_FLOOR, rtol ** (1 / 3))
         self.rtol = rtol
         self.stepper: ExplicitStepper | StabilisedStepper
-        self.stepper = ExplicitStepper(self._rhs, np.append(flatten(weights), energy), t, rtol, self._size, self._floor)
+        self.stepper = self._of_order_8(np.append(flatten(weights), energy), t)
         self._past = {"rejected": 0, "gradients": 0, "kinks stepped over": 0}  # of steppers used before
         self._in_row, self._patience = 0, PATIENCE  # steps that asked for the other stepper; how many it takes
         self.stabilised = 0
@@ -359,10 +362,15 @@ class SmoothEngine:
         self._in_row = self._in_row + 1 if wants else 0
         return self._in_row >= (WEARY if isinstance(self.stepper, StabilisedStepper) else self._patience)
 
+    def _of_order_8(self, y: Array, t: float) -> ExplicitStepper:
+        from ..steppers.dormand_prince import ExplicitStepper  # with coefficients of SciPy's, which take long to import
+
+        return ExplicitStepper(self._rhs, y, t, self.rtol, self._size, self._floor)
+
     def _change_stepper(self) -> None:
         old, self._past = self.stepper, self._counts()
         if isinstance(old, StabilisedStepper):
-            self.stepper = ExplicitStepper(self._rhs, old.y, old.t, self.rtol, self._size, self._floor)
+            self.stepper = self._of_order_8(old.y, old.t)
             self._patience *= 2
         else:
             self.stepper = StabilisedStepper(self._rhs, old.y, old.t, self.rtol, self._size, old.h)

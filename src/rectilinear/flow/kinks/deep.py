@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from ...arrays import Array, Indices, Mask
 from ...errors import FlowError
@@ -220,7 +220,9 @@ class DeepKinks:
             start += gap
         if margin(end) >= 0.0:  # a matter of rounding
             return end
-        return float(brentq(margin, start, end, xtol=SAME_TIME * max(end, TINY), rtol=SMALLEST_STEP, disp=False))
+        return float(
+            scipy.optimize.brentq(margin, start, end, xtol=SAME_TIME * max(end, TINY), rtol=SMALLEST_STEP, disp=False)
+        )
 
     def apply(self, theta: Array, t: float, soon: float) -> Array:
         """Decide the event found last at time t; the weights as they go on. Kinks met within the time `soon` are decided too."""

@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import nnls
+import scipy
 
 from ...arrays import Array, Indices, Signs
 from ...dataset import find_lines
@@ -80,7 +80,7 @@ class Kinks:
     def dead_cone(self) -> bool:
         """Whether weights of some open cone activate no sample: all x_i.w < 0, which by Gordan is so unless some mean of them is zero."""
         units = (np.sign(self.lengths)[:, None] * self.normals[self.line])[self.lengths != 0.0]
-        _, apart = nnls(np.vstack([units.T, np.ones(len(units))]), np.append(np.zeros(units.shape[1]), 1.0))
+        _, apart = scipy.optimize.nnls(np.vstack([units.T, np.ones(len(units))]), np.append(np.zeros(units.shape[1]), 1.0))
         return bool(self.alpha == 0.0 and apart > AT_ORIGIN)
 
     def jumps(self, pull: Array) -> Array:

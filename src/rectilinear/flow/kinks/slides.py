@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from ...arrays import Array, Indices, Mask, Signs
 from ...problem import Problem
@@ -30,7 +30,9 @@ def _root(along: Callable[[float], float], start: float, end: float) -> float:
     """Where a function of time, which ends below zero, falls through zero; the start if it begins there."""
     if along(start) <= 0.0:
         return start
-    return float(brentq(along, start, end, xtol=SAME_TIME * end, rtol=SMALLEST_STEP, maxiter=ROOT_STEPS, disp=False))
+    return float(
+        scipy.optimize.brentq(along, start, end, xtol=SAME_TIME * end, rtol=SMALLEST_STEP, maxiter=ROOT_STEPS, disp=False)
+    )
 
 
 class Slides:
