@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from numba.core import ir, postproc, transforms
@@ -45,6 +46,7 @@ class KernelMemory(NRTContext):
         return found
 
 
+@cache
 def has_memory(context: Any, kind: Any) -> bool:
     """Whether values of a type point to memory whose references are counted."""
     return bool(context.data_model_manager[kind].contains_nrt_meminfo())

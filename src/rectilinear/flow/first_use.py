@@ -40,6 +40,8 @@ SHARES = {
         (
             "steppers.radau.collocation_step",
             "kinks.neuron_groups.carry",
+            "kinks.neuron_groups.lengths_of",
+            "kinks.neuron_groups.restore",
             "kinks.crossings.crossings",
             "field.frozen.rounding",
         ),
@@ -54,8 +56,6 @@ SHARES = {
             "collocation.first_root",
             "kinks.contact.multiplier",
             "kinks.neuron_groups.paths_of",
-            "kinks.neuron_groups.lengths_of",
-            "kinks.neuron_groups.restore",
             "kinks.contact._one_line",
             "collocation.stages_at",
             "collocation.integrals_to",
