@@ -133,14 +133,16 @@ def test_what_is_in_line_many_times_has_names_of_its_own():
     def both(x):
         return turned(x, 1) + 10.0 * turned(turned(x, 2), 3)
 
-    kernel = kept_kernels.kept()(both)
+    kernel = numba.njit(pipeline_class=linked_once.LinkingCompiler)(both)
     assert kernel(0.25) == turned(0.25, 1) + 10.0 * turned(turned(0.25, 2), 3)
 
 
 @needs_compiler
 def test_with_another_Numba_inside_its_own_passes_are_taken(monkeypatch):
     monkeypatch.setattr(kernel_passes, "ARE_KNOWN", False)
-    kernel = kept_kernels.kept()(lambda x: x.sum() + 1.0)
+    kernel = numba.njit(pipeline_class=linked_once.LinkingCompiler)(
+        lambda x: x.sum() + 1.0
+    )  # not kept: compiled by every run
     assert kernel(np.ones(3)) == 4.0
     (compiled,) = kernel.overloads.values()
     assert any("native_lowering" in name for name in compiled.metadata["pipeline_times"]["nopython"])
