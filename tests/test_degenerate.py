@@ -204,6 +204,21 @@ def test_gradient_descent_with_small_steps_agrees(name, method):
 # ---------------------------------------------------------------- by hand
 
 
+@pytest.mark.parametrize("seed", [0, 3, 8])
+def test_where_pulls_cancel_early_neurons_rest_on_kinks(seed):
+    """A sample and its triple pull against each other: what rounding leaves of their sum must not send neurons from kink to kink."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((4, 4)).round(1)
+    data = rl.Dataset(np.concatenate([x, 3.0 * x[-1:]]), [1.0, 1.0, 1.0, 3.0, -1.0])
+    network = rl.Network(4, (8,))
+    problem = rl.Problem(data, network, network.init(1e-12, seed=seed))
+    runs = [rl.simulate(problem, [1.0, 5.0, 60.0], early_phase=early) for early in (True, False)]
+    assert runs[0].status is rl.Status.FINISHED
+    for ours, steps in zip(*(run.weights for run in runs), strict=True):
+        for k in range(3):
+            assert np.linalg.norm(ours[k] - steps[k]) < 1e-8 * np.linalg.norm(steps[k])
+
+
 def test_neurons_of_size_zero_never_move():
     problem = made([[1.0, 0.0], [0.0, 1.0]], [1.0, -1.0], [[0.0, 0.0], [0.5, 0.5]], [0.0, 0.7])
     for method in METHODS:

@@ -336,6 +336,11 @@ def test_constant_drives_move_neurons_by_the_exponential_of_the_arrow():
     np.testing.assert_array_equal(still, theta)
 
 
+def constant_pull(lines: int, matters: bool = True, slowest: float = 0.0) -> ConstantPull:
+    """What `next_kink` knows of pulls."""
+    return ConstantPull(np.zeros(0), np.zeros(lines), np.full(lines, matters), slowest)
+
+
 def test_the_next_kink_under_a_constant_drive_is_the_first_on_the_way():
     rng, met = np.random.default_rng(2), 0
     normals = rng.standard_normal((5, 3))
@@ -343,7 +348,7 @@ def test_the_next_kink_under_a_constant_drive_is_the_first_on_the_way():
     for _ in range(50):
         g, theta = rng.standard_normal(3), rng.standard_normal(4)
         signs = np.sign(normals @ theta[:-1]).astype(np.int8)
-        wait, line = next_kink(theta, g, signs, normals, np.ones(5, dtype=bool))
+        wait, line = next_kink(theta, g, signs, normals, constant_pull(5))
         times = np.linspace(0.0, 6.0, 3001)
         size = np.linalg.norm(g)
         along = g @ theta[:-1] / size
@@ -357,8 +362,14 @@ def test_the_next_kink_under_a_constant_drive_is_the_first_on_the_way():
         first = np.argmax(left)
         assert times[first - 1] <= wait <= times[first]
         assert signs[line] * (w[first] @ normals[line]) < 0.0
-        assert next_kink(theta, g, signs, normals, np.zeros(5, dtype=bool)) == (np.inf, -1)
+        assert next_kink(theta, g, signs, normals, constant_pull(5, matters=False)) == (np.inf, -1)
     assert met > 20
+
+
+def test_what_rounding_leaves_of_pulls_that_cancel_pushes_no_neuron_over_a_kink():
+    theta, signs = np.array([0.0, 1.0, -1.0]), np.array([1, 1], dtype=np.int8)
+    for speed, met in ((1e-17, (np.inf, -1)), (1e-3, (0.0, 0))):
+        assert next_kink(theta, np.array([speed, 0.0]), signs, np.eye(2), constant_pull(2, slowest=1e-14)) == met
 
 
 def test_early_neurons_go_from_kink_to_kink_as_small_steps_do():
@@ -366,7 +377,7 @@ def test_early_neurons_go_from_kink_to_kink_as_small_steps_do():
     theta, pull = rng.standard_normal((30, 3)), 0.3 * rng.standard_normal(6)
     thetas, signs = theta.copy(), patterns_of(kinks, theta)
     used, energies, where, events = np.zeros(30), np.zeros(30), np.full(30, -1, dtype=np.intp), np.empty((500, 5))
-    drive = ConstantPull(pull, kinks.jumps(pull), np.ones(len(kinks), dtype=bool))
+    drive = ConstantPull(pull, kinks.jumps(pull), np.ones(len(kinks), dtype=bool), 0.0)
     count = advance_free(EarlyNeurons(thetas, signs, used, energies, where), kinks.arrays, drive, 0.8, events)
     assert count > 5
     through = np.flatnonzero(where < 0)
@@ -395,9 +406,9 @@ def test_held_early_neurons_move_unless_something_happens_to_them():
     theta, signs = rng.standard_normal((40, 3)), np.zeros((40, len(kinks)), dtype=np.int8)
     signs[:, 1:] = patterns_of(kinks, theta)[:, 1:]
     free, held, drives = np.arange(0, 40, 2), np.arange(1, 40, 2), rng.standard_normal((20, 2))
-    matters = np.ones(len(kinks), dtype=bool)
+    pull = constant_pull(len(kinks))
     moved = EarlyNeurons(theta.copy(), signs.copy(), np.zeros(40), np.zeros(40), np.full(40, -1, dtype=np.intp))
-    advance_held(moved, held, drives, kinks.arrays, matters, 0.4)
+    advance_held(moved, held, drives, kinks.arrays, pull, 0.4)
     np.testing.assert_array_equal(moved.theta[free], theta[free])
     stayed = 0
     for h, g in zip(held, drives, strict=True):
@@ -406,7 +417,7 @@ def test_held_early_neurons_move_unless_something_happens_to_them():
             move(expected, g, turns)
             assert abs(expected[-1]) < 1e-14
             expected = theta[h].copy()
-        happens = min(turns, next_kink(theta[h], g, signs[h], kinks.normals, matters)[0])
+        happens = min(turns, next_kink(theta[h], g, signs[h], kinks.normals, pull)[0])
         stayed += happens < 0.4
         if happens >= 0.4:
             move(expected, g, 0.4)

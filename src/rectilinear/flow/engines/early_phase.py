@@ -22,7 +22,7 @@ from ...problem import Problem
 from ..deadline import chunks, look_at_clock
 from ..kinks.decisions import Decisions
 from ..state import Start, flatten, layers_of, row_lengths
-from ..tolerances import NO_JUMP, TINY
+from ..tolerances import NO_JUMP, NO_KINK_SPEED, TINY
 from .early_phase_kernels import (
     MOST_EARLY_EVENTS,
     ConstantPull,
@@ -57,14 +57,16 @@ class EarlyPhase:
         self.pull = np.asarray(problem.loss.pull(problem.y, zero)) / len(zero)
         jumps = kinks.jumps(self.pull)
         self.matters = np.abs(jumps) > NO_JUMP * kinks.jumps(np.abs(self.pull)).max()
-        self.constant_pull, self.kinks_that_matter = ConstantPull(self.pull, jumps, self.matters), int(self.matters.sum())
+        self.kinks_that_matter = int(self.matters.sum())
         self.estimated_error = NEGLIGIBLE_EARLY_OUTPUTS * rtol
         self.limit = NEGLIGIBLE_EARLY_OUTPUTS * rtol * float(np.sqrt(np.mean(problem.y**2)))
         self.reach = np.linalg.norm(kinks.x, axis=1)
         self.longest = float(self.reach.max())
         self.common = 0.5 * (1.0 + kinks.alpha) * (self.pull @ kinks.x)  # the drive of every neuron if no kink matters
-        strongest = np.abs(self.pull) @ self.reach if self.kinks_that_matter else np.linalg.norm(self.common)
-        self.step_size = LOG_OUTPUT_GROWTH / max(float(strongest), TINY)
+        most = float(np.abs(self.pull) @ self.reach)
+        self.constant_pull = ConstantPull(self.pull, jumps, self.matters, NO_KINK_SPEED * most)
+        strongest = most if self.kinks_that_matter else float(np.linalg.norm(self.common))
+        self.step_size = LOG_OUTPUT_GROWTH / max(strongest, TINY)
         self.first_loss = float(np.mean(problem.loss.value(problem.y, zero)))
         self.looks = self.halvings = 0
         self._drives: dict[bytes, Array] = {}
@@ -169,7 +171,7 @@ class EarlyPhase:
             held = np.flatnonzero((neurons.signs == 0).any(axis=1))
             if held.size:
                 drives = np.array([self._drive(signs) for signs in neurons.signs[held]])
-                advance_held(neurons, held, drives, kinks, self.matters, length)
+                advance_held(neurons, held, drives, kinks, self.constant_pull, length)
             events = np.empty((max(64, 4 * crossed * len(neurons.theta)), 5))
             count = len(events)
             while count == len(events):  # once, unless neurons cross a kink many times
@@ -198,7 +200,7 @@ class EarlyPhase:
                 if step == 0.0 and (signs[h] == pattern).all():  # sent back, and yet pushed over it: zero up to rounding
                     signs[h] = decisions.graze(h, theta[h], pattern, line, self.pull, now)
             g = self._drive(signs[h])
-            wait, line = next_kink(theta[h], g, signs[h], kinks.normals, self.matters)
+            wait, line = next_kink(theta[h], g, signs[h], kinks.normals, self.constant_pull)
             turns = sign_change(theta[h], g) if (signs[h] == 0).any() else np.inf
             left = length - used
             step = min(wait, turns, left)

@@ -17,11 +17,13 @@ SLOW = 1e-12  # n.g below this share of |g| is rounding
 
 
 class ConstantPull(NamedTuple):
-    """A pull (samples,) that does not change, the jumps (lines,) it makes, and which lines matter (lines,)."""
+    """A pull (samples,) that does not change, the jumps (lines,) it makes, which lines matter (lines,), and the speed n.g up to which
+    the way over a kink is rounding."""
 
     pull: Array
     jumps: Array
     matters: Mask
+    slowest: float
 
 
 class EarlyNeurons(NamedTuple):
@@ -90,7 +92,7 @@ def move(theta: Array, g: Array, time: float) -> None:
 
 
 @kernel
-def next_kink(theta: Array, g: Array, signs: Signs, normals: Array, matters: Mask) -> tuple[float, int]:
+def next_kink(theta: Array, g: Array, signs: Signs, normals: Array, drive: ConstantPull) -> tuple[float, int]:
     """When and where one neuron under a constant drive leaves its side of a kink that matters; inf and -1 if it never does."""
     d = g.shape[0]
     size = np.sqrt(dot(g, g))
@@ -101,11 +103,12 @@ def next_kink(theta: Array, g: Array, signs: Signs, normals: Array, matters: Mas
     p, m = along + theta[d], along - theta[d]
     reach = PAST * np.sqrt(dot(theta, theta))
     for line in range(signs.shape[0]):
-        if signs[line] == 0 or not matters[line]:
+        if signs[line] == 0 or not drive.matters[line]:
             continue
         c = dot(normals[line], g) / size
-        if abs(c) <= SLOW:
-            continue  # it moves along the kink, and rounding carries it over none that it rests on
+        # it moves along the kink, or not at all where pulls cancel: rounding carries it over none that it rests on
+        if abs(c) <= SLOW or abs(c) * size <= drive.slowest:
+            continue
         height = dot(normals[line], theta)
         if signs[line] * height <= reach and signs[line] * c * theta[d] < 0.0:
             return 0.0, line  # it rests on the kink, and is pushed over it
@@ -127,12 +130,14 @@ def sign_change(theta: Array, g: Array) -> float:
 
 
 @kernel
-def advance_held(neurons: EarlyNeurons, held: Indices, drives: Array, kinks: KinkArrays, matters: Mask, time: float) -> None:
+def advance_held(
+    neurons: EarlyNeurons, held: Indices, drives: Array, kinks: KinkArrays, drive: ConstantPull, time: float
+) -> None:
     """Move those of the `held` neurons (m,), with drives (m, inputs), by `time` to which nothing happens until then."""
     for m in range(held.shape[0]):
         n, g = held[m], drives[m]
         theta = neurons.theta[n]
-        happens = min(next_kink(theta, g, neurons.signs[n], kinks.normals, matters)[0], sign_change(theta, g))
+        happens = min(next_kink(theta, g, neurons.signs[n], kinks.normals, drive)[0], sign_change(theta, g))
         if happens >= time:
             before = theta[g.shape[0]] * dot(g, theta)
             move(theta, g, time)
@@ -170,7 +175,7 @@ def advance_free(neurons: EarlyNeurons, kinks: KinkArrays, drive: ConstantPull, 
                 slope = 1.0 if signs[n, kinks.line[i]] * kinks.lengths[i] > 0.0 else kinks.alpha
                 for j in range(d):
                     g[j] += slope * drive.pull[i] * kinks.x[i, j]
-            wait, hit = next_kink(thetas[n], g, signs[n], normals, drive.matters)
+            wait, hit = next_kink(thetas[n], g, signs[n], normals, drive)
             left = time - used[n]
             length = min(wait, left)
             before = thetas[n, d] * dot(g, thetas[n])
