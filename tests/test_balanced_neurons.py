@@ -35,6 +35,19 @@ def test_a_shrinking_neuron_keeps_its_decay_over_many_decades() -> None:
     assert np.allclose(loose.weights[1][:, 0, 0], tight.weights[1][:, 0, 0], rtol=1e-4, atol=0.0)
 
 
+@pytest.mark.parametrize(("alpha", "label"), [(0.0, 3.4e5), (1.0, 8.4e5)])
+def test_the_early_phase_keeps_neurons_balanced_while_they_shrink(alpha: float, label: float) -> None:
+    """Driven towards w = a = 0 over many decades, they never get there: rounding of w - a must not grow and turn them around."""
+    net = Network(inputs=1, widths=(6,), alpha=alpha)
+    w = np.array([[0.003], [0.0041], [0.0017], [0.0023], [0.0007], [0.0053]])
+    problem = Problem(Dataset([[-0.2891], [0.2891]], [label, -8.4e5]), net, (w, np.nextafter(w, 1.0).T))
+    times = [2e-5, 5e-5, 1e-4]
+    run, steps = (simulate(problem, times, early_phase=early) for early in (True, False))
+    assert "early phase" in run.provenance["method"]
+    for ours, theirs in zip(run.weights, steps.weights, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=0.0)
+
+
 def test_balance_is_restored_by_the_least_change() -> None:
     net = Network(inputs=2, widths=(2,))
     problem = Problem(Dataset([[1.0, 0.0]], [1.0]), net, ([[3.0, 4.0], [0.0, 1.0]], [[-5.0, 2.0]]))

@@ -261,6 +261,11 @@ def test_a_neuron_under_known_pulls_is_collocated_exactly(l2, train):
     np.testing.assert_array_equal(path[0], theta)
 
 
+def apart(theta):
+    """|w|^2 - a^2, which neurons (..., inputs + 1) conserve."""
+    return np.sum(theta[..., :-1] ** 2, axis=-1) - theta[..., -1] ** 2
+
+
 def followed(kinks, theta, pulls, h):
     thetas, signs = theta.copy(), patterns_of(kinks, theta)
     reached, status, events = np.zeros(len(theta)), np.zeros(len(theta), dtype=np.intp), np.empty((1000, 6))
@@ -286,6 +291,17 @@ def test_a_polynomial_falls_no_farther_below_its_nodes_than_is_said():
     u = np.linspace(0.0, 1.0, 2001)
     reach = np.abs(np.array([basis_at(v) for v in u])).sum(axis=1).max()  # of polynomials between -1 and 1 at the nodes
     assert 0.5 * (reach - 1.0) < DIP
+
+
+def test_velocities_at_kinks_that_are_rounding_are_zero():
+    """The pulls of a sample and its triple cancel but for the last bits, which a very long step takes over their kink."""
+    kinks = Kinks(rl.Problem(rl.Dataset([[0.1], [0.3]], [1.0, 1.0]), rl.Network(1, (1,)), ([[1.0]], [[1.0]])))
+    pulls = np.repeat([[0.7, -(1.0 + 1e-14) * 0.7 / 3.0]], 6, axis=0)
+    before = np.array([[1e-8, 1.0]])
+    _, signs, _, events = followed(kinks, before, pulls, h=2e-8 / (0.07 * 1e-14))
+    assert signs[0, 0] == -patterns_of(kinks, before)[0, 0]
+    assert len(events) == 1
+    assert not events[0, 3:5].any()
 
 
 def test_light_neurons_cross_kinks_as_small_steps_do():
@@ -329,11 +345,24 @@ def test_constant_drives_move_neurons_by_the_exponential_of_the_arrow():
     arrow = np.zeros((4, 4))
     arrow[:3, 3], arrow[3, :3] = g, g
     moved = theta.copy()
-    move(moved, g, 0.7)
+    move(moved, g, apart(theta), 0.7)
     np.testing.assert_allclose(moved, expm(0.7 * arrow) @ theta, rtol=1e-13)
     still = theta.copy()
-    move(still, np.zeros(3), 0.7)
+    move(still, np.zeros(3), 0.0, 0.7)
     np.testing.assert_array_equal(still, theta)
+
+
+def test_a_neuron_that_is_driven_towards_zero_is_turned_around_by_what_it_conserves_and_not_by_rounding():
+    g, size = np.array([3.0, 1.0]) / 7.0, np.sqrt(10.0) / 7.0
+    for beyond in (0.0, 1e-12):
+        theta = np.append(g / size, -1.0 - beyond)
+        exact = -beyond * (2.0 + beyond)  # |w|^2 - a^2
+        for _ in range(40):
+            move(theta, g, exact, 1.0)
+        grown = 0.5 * exact / (2.0 + beyond) * np.exp(40.0 * size)
+        left = 0.5 * (2.0 + beyond) * np.exp(-40.0 * size)
+        assert theta[-1] == pytest.approx(grown - left, rel=1e-9)
+        assert sign_change(theta, g, exact) == np.inf
 
 
 def constant_pull(lines: int, matters: bool = True, slowest: float = 0.0) -> ConstantPull:
@@ -348,7 +377,7 @@ def test_the_next_kink_under_a_constant_drive_is_the_first_on_the_way():
     for _ in range(50):
         g, theta = rng.standard_normal(3), rng.standard_normal(4)
         signs = np.sign(normals @ theta[:-1]).astype(np.int8)
-        wait, line = next_kink(theta, g, signs, normals, constant_pull(5))
+        wait, line = next_kink(theta, g, apart(theta), signs, normals, constant_pull(5))
         times = np.linspace(0.0, 6.0, 3001)
         size = np.linalg.norm(g)
         along = g @ theta[:-1] / size
@@ -362,14 +391,14 @@ def test_the_next_kink_under_a_constant_drive_is_the_first_on_the_way():
         first = np.argmax(left)
         assert times[first - 1] <= wait <= times[first]
         assert signs[line] * (w[first] @ normals[line]) < 0.0
-        assert next_kink(theta, g, signs, normals, constant_pull(5, matters=False)) == (np.inf, -1)
+        assert next_kink(theta, g, apart(theta), signs, normals, constant_pull(5, matters=False)) == (np.inf, -1)
     assert met > 20
 
 
 def test_what_rounding_leaves_of_pulls_that_cancel_pushes_no_neuron_over_a_kink():
     theta, signs = np.array([0.0, 1.0, -1.0]), np.array([1, 1], dtype=np.int8)
     for speed, met in ((1e-17, (np.inf, -1)), (1e-3, (0.0, 0))):
-        assert next_kink(theta, np.array([speed, 0.0]), signs, np.eye(2), constant_pull(2, slowest=1e-14)) == met
+        assert next_kink(theta, np.array([speed, 0.0]), 0.0, signs, np.eye(2), constant_pull(2, slowest=1e-14)) == met
 
 
 def test_early_neurons_go_from_kink_to_kink_as_small_steps_do():
@@ -378,7 +407,7 @@ def test_early_neurons_go_from_kink_to_kink_as_small_steps_do():
     thetas, signs = theta.copy(), patterns_of(kinks, theta)
     used, energies, where, events = np.zeros(30), np.zeros(30), np.full(30, -1, dtype=np.intp), np.empty((500, 5))
     drive = ConstantPull(pull, kinks.jumps(pull), np.ones(len(kinks), dtype=bool), 0.0)
-    count = advance_free(EarlyNeurons(thetas, signs, used, energies, where), kinks.arrays, drive, 0.8, events)
+    count = advance_free(EarlyNeurons(thetas, signs, apart(theta), used, energies, where), kinks.arrays, drive, 0.8, events)
     assert count > 5
     through = np.flatnonzero(where < 0)
     assert len(through) > 20
@@ -391,7 +420,9 @@ def test_early_neurons_go_from_kink_to_kink_as_small_steps_do():
         assert abs(kinks.normals[where[h]] @ thetas[h, :-1]) < 1e-12
     assert (energies[through] > 0.0).all()  # the integral of |velocity|^2
     # with room for few events at a time it goes on where it was
-    again = EarlyNeurons(theta.copy(), patterns_of(kinks, theta), np.zeros(30), np.zeros(30), np.full(30, -1, dtype=np.intp))
+    again = EarlyNeurons(
+        theta.copy(), patterns_of(kinks, theta), apart(theta), np.zeros(30), np.zeros(30), np.full(30, -1, dtype=np.intp)
+    )
     parts = []
     while not parts or len(parts[-1]) == 2:
         room = np.empty((2, 5))
@@ -407,20 +438,22 @@ def test_held_early_neurons_move_unless_something_happens_to_them():
     signs[:, 1:] = patterns_of(kinks, theta)[:, 1:]
     free, held, drives = np.arange(0, 40, 2), np.arange(1, 40, 2), rng.standard_normal((20, 2))
     pull = constant_pull(len(kinks))
-    moved = EarlyNeurons(theta.copy(), signs.copy(), np.zeros(40), np.zeros(40), np.full(40, -1, dtype=np.intp))
+    moved = EarlyNeurons(
+        theta.copy(), signs.copy(), apart(theta), np.zeros(40), np.zeros(40), np.full(40, -1, dtype=np.intp)
+    )
     advance_held(moved, held, drives, kinks.arrays, pull, 0.4)
     np.testing.assert_array_equal(moved.theta[free], theta[free])
     stayed = 0
     for h, g in zip(held, drives, strict=True):
-        expected, turns = theta[h].copy(), sign_change(theta[h], g)
+        expected, turns = theta[h].copy(), sign_change(theta[h], g, apart(theta[h]))
         if turns < np.inf:
-            move(expected, g, turns)
+            move(expected, g, apart(theta[h]), turns)
             assert abs(expected[-1]) < 1e-14
             expected = theta[h].copy()
-        happens = min(turns, next_kink(theta[h], g, signs[h], kinks.normals, pull)[0])
+        happens = min(turns, next_kink(theta[h], g, apart(theta[h]), signs[h], kinks.normals, pull)[0])
         stayed += happens < 0.4
         if happens >= 0.4:
-            move(expected, g, 0.4)
+            move(expected, g, apart(theta[h]), 0.4)
         np.testing.assert_array_equal(moved.theta[h], expected)
         assert moved.used[h] == (0.4 if happens >= 0.4 else 0.0)
     assert 3 < stayed < 17

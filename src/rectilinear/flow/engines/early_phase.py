@@ -20,6 +20,7 @@ from ...errors import FlowError
 from ...events import Events, Kind
 from ...problem import Problem
 from ..deadline import chunks, look_at_clock
+from ..kinks.balance import Balance
 from ..kinks.decisions import Decisions
 from ..state import Start, flatten, layers_of, row_lengths
 from ..tolerances import NO_JUMP, NO_KINK_SPEED, TINY
@@ -30,6 +31,7 @@ from .early_phase_kernels import (
     advance_free,
     advance_held,
     move,
+    move_together,
     next_kink,
     sign_change,
 )
@@ -53,6 +55,7 @@ class EarlyPhase:
     ) -> None:
         self.problem, self.decisions, self.end, self.then = problem, decisions, start, then
         kinks = self.kinks = decisions.kinks
+        self.apart = Balance(problem).start
         zero = np.zeros_like(problem.y)
         self.pull = np.asarray(problem.loss.pull(problem.y, zero)) / len(zero)
         jumps = kinks.jumps(self.pull)
@@ -149,17 +152,12 @@ class EarlyPhase:
 
     def _moved_together(self, lengths: Array) -> tuple[Array, Array]:
         """Neurons (t, neurons, inputs + 1) and energies (t,), if no kink matters: every neuron has the drive of the linear network."""
-        g, size = self.common, float(np.linalg.norm(self.common))
         theta = np.repeat(self.end.theta[None], len(lengths), axis=0)
-        if size == 0.0:
-            return theta, np.full(len(lengths), self.end.energy)
-        along, a = self.end.theta[:, :-1] @ g / size, self.end.theta[:, -1]
-        up = np.multiply.outer(np.expm1(size * lengths), 0.5 * (along + a))
-        down = np.multiply.outer(np.expm1(-size * lengths), 0.5 * (along - a))
-        theta[:, :, :-1] += (up + down)[:, :, None] * (g / size)
-        theta[:, :, -1] += up - down
-        gained = np.sum(theta[:, :, -1] * (along + up + down), axis=1) - a @ along
-        return theta, self.end.energy + size * gained
+        before = self.end.theta[:, -1] @ (self.end.theta[:, :-1] @ self.common)
+        for k, length in enumerate(lengths.tolist()):
+            move_together(theta[k], self.common, self.apart, length)
+        gained = np.sum(theta[:, :, -1] * (theta[:, :, :-1] @ self.common), axis=1) - before
+        return theta, self.end.energy + gained
 
     def _move_each(self, theta: Array, signs: Signs, begin: float, length: float) -> float:
         """Every neuron from kink to kink; crossings are logged, other decisions taken one by one. What all add to the energy."""
@@ -167,7 +165,9 @@ class EarlyPhase:
         all_used, all_energies = np.zeros(len(theta)), np.zeros(len(theta))
         all_where = np.full(len(theta), -1, dtype=np.intp)
         for part in chunks(len(theta), len(theta) * (1.0 + crossed) * kinks.x.size):
-            neurons = EarlyNeurons(theta[part], signs[part], all_used[part], all_energies[part], all_where[part])
+            neurons = EarlyNeurons(
+                theta[part], signs[part], self.apart[part], all_used[part], all_energies[part], all_where[part]
+            )
             held = np.flatnonzero((neurons.signs == 0).any(axis=1))
             if held.size:
                 drives = np.array([self._drive(signs) for signs in neurons.signs[held]])
@@ -191,7 +191,7 @@ class EarlyPhase:
 
     def _move_one(self, h: int, theta: Array, signs: Signs, begin: float, used: float, length: float, line: int) -> float:
         """One neuron with holds, from `used` to `length` after `begin`; what it adds to the energy."""
-        kinks, decisions, energy, step = self.kinks, self.decisions, 0.0, np.inf
+        kinks, decisions, apart, energy, step = self.kinks, self.decisions, float(self.apart[h]), 0.0, np.inf
         for _ in range(MOST_EARLY_EVENTS):
             look_at_clock()
             if line >= 0:
@@ -200,12 +200,12 @@ class EarlyPhase:
                 if step == 0.0 and (signs[h] == pattern).all():  # sent back, and yet pushed over it: zero up to rounding
                     signs[h] = decisions.graze(h, theta[h], pattern, line, self.pull, now)
             g = self._drive(signs[h])
-            wait, line = next_kink(theta[h], g, signs[h], kinks.normals, self.constant_pull)
-            turns = sign_change(theta[h], g) if (signs[h] == 0).any() else np.inf
+            wait, line = next_kink(theta[h], g, apart, signs[h], kinks.normals, self.constant_pull)
+            turns = sign_change(theta[h], g, apart) if (signs[h] == 0).any() else np.inf
             left = length - used
             step = min(wait, turns, left)
             before = theta[h, -1] * (g @ theta[h, :-1])
-            move(theta[h], g, step)
+            move(theta[h], g, apart, step)
             energy += theta[h, -1] * (g @ theta[h, :-1]) - before
             used += step
             if step == left:

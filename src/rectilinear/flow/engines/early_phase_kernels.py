@@ -14,6 +14,7 @@ from ..kinks.geometry import KinkArrays
 MOST_EARLY_EVENTS = 100_000
 PAST = 1e-14  # |n.w| below this share of the neuron's size does not say on which side it is
 SLOW = 1e-12  # n.g below this share of |g| is rounding
+CANCELLED = 1e-3  # e.w + a below this share of e.w - a: a difference that has lost digits, which what is conserved still has
 
 
 class ConstantPull(NamedTuple):
@@ -27,11 +28,12 @@ class ConstantPull(NamedTuple):
 
 
 class EarlyNeurons(NamedTuple):
-    """Neurons (m, inputs + 1) with patterns (m, lines) that are moved in place: the time `used`, what they added to the energy, and
-    the line `where` each waits for a decision (-1: none)."""
+    """Neurons (m, inputs + 1) with patterns (m, lines) that are moved in place: |w|^2 - a^2, which they conserve; the time `used`, what
+    they added to the energy, and the line `where` each waits for a decision (-1: none)."""
 
     theta: Array
     signs: Signs
+    apart: Array
     used: Array
     energies: Array
     where: Indices
@@ -67,40 +69,65 @@ def dot(a: Array, b: Array) -> float:
     return total
 
 
+@part
+def split(theta: Array, g: Array, size: float, apart: float) -> tuple[float, float, float]:
+    """e.w, p = e.w + a, which grows, and m = e.w - a, which shrinks, of one neuron (inputs + 1,) under a drive g of this size.
+
+    A neuron that is driven towards w = a = 0 has a small p, which decides how near it comes: p m = |w|^2 - a^2 - |w - (e.w) e|^2 tells it,
+    as |w|^2 - a^2 = `apart` is conserved. Rounding of the difference would grow until it turns the neuron around.
+    """
+    d = g.shape[0]
+    along = dot(g, theta) / size
+    if abs(along + theta[d]) >= CANCELLED * abs(along - theta[d]):
+        return along, along + theta[d], along - theta[d]
+    along, rest = 0.0, 0.0
+    for j in range(d):  # exactly w itself, if it is the only one
+        along += g[j] / size * theta[j]
+    for j in range(d):
+        rest += (theta[j] - g[j] / size * along) ** 2
+    m = along - theta[d]
+    return along, (apart - rest) / m, m
+
+
 @kernel
-def move(theta: Array, g: Array, time: float) -> None:
+def move(theta: Array, g: Array, apart: float, time: float) -> None:
     """Move one neuron (inputs + 1,) under a constant drive."""
     d = g.shape[0]
     size = np.sqrt(dot(g, g))
     if size == 0.0:
         return
-    along = dot(g, theta) / size
+    along, grows, shrinks = split(theta, g, size, apart)
     if size * time < 1.0:
-        half = 0.5 * ((along + theta[d]) * np.expm1(size * time))
-        other = 0.5 * ((along - theta[d]) * np.expm1(-size * time))
+        half = 0.5 * (grows * np.expm1(size * time))
+        other = 0.5 * (shrinks * np.expm1(-size * time))
         for j in range(d):
             theta[j] += g[j] / size * (half + other)
         theta[d] += half - other
         return
     # what is left of a neuron that shrinks by many decades is not a small difference
-    grows = along + theta[d]
     half = 0.5 * grows * np.exp(size * time) if grows != 0.0 else 0.0  # the exponential may be beyond the range of numbers
-    other = 0.5 * (along - theta[d]) * np.exp(-size * time)
+    other = 0.5 * shrinks * np.exp(-size * time)
     for j in range(d):
         theta[j] = (theta[j] - g[j] / size * along) + g[j] / size * (half + other)
     theta[d] = half - other
 
 
 @kernel
-def next_kink(theta: Array, g: Array, signs: Signs, normals: Array, drive: ConstantPull) -> tuple[float, int]:
+def move_together(thetas: Array, g: Array, apart: Array, time: float) -> None:
+    """Move neurons (m, inputs + 1) under one constant drive."""
+    for n in range(thetas.shape[0]):
+        move(thetas[n], g, apart[n], time)
+
+
+@kernel
+def next_kink(theta: Array, g: Array, apart: float, signs: Signs, normals: Array, drive: ConstantPull) -> tuple[float, int]:
     """When and where one neuron under a constant drive leaves its side of a kink that matters; inf and -1 if it never does."""
     d = g.shape[0]
     size = np.sqrt(dot(g, g))
     best, where = np.inf, -1
     if size == 0.0:
         return best, where
-    along = dot(g, theta) / size
-    p, m = along + theta[d], along - theta[d]
+    along, p, m = split(theta, g, size, apart)
     reach = PAST * np.sqrt(dot(theta, theta))
     for line in range(signs.shape[0]):
         if signs[line] == 0 or not drive.matters[line]:
@@ -119,13 +146,12 @@ def next_kink(theta: Array, g: Array, signs: Signs, normals: Array, drive: Const
 
 
 @kernel
-def sign_change(theta: Array, g: Array) -> float:
+def sign_change(theta: Array, g: Array, apart: float) -> float:
     """When the outgoing weight of one neuron under a constant drive passes through zero; inf if it never does."""
     size = np.sqrt(dot(g, g))
     if size == 0.0:
         return np.inf
-    along = dot(g, theta) / size
-    p, m = along + theta[g.shape[0]], along - theta[g.shape[0]]
+    _, p, m = split(theta, g, size, apart)
     return np.log(m / p) / (2.0 * size) if p != 0.0 and m / p > 1.0 else np.inf
 
 
@@ -136,11 +162,12 @@ def advance_held(
     """Move those of the `held` neurons (m,), with drives (m, inputs), by `time` to which nothing happens until then."""
     for m in range(held.shape[0]):
         n, g = held[m], drives[m]
-        theta = neurons.theta[n]
-        happens = min(next_kink(theta, g, neurons.signs[n], kinks.normals, drive)[0], sign_change(theta, g))
+        theta, apart = neurons.theta[n], neurons.apart[n]
+        kink = next_kink(theta, g, apart, neurons.signs[n], kinks.normals, drive)[0]
+        happens = min(kink, sign_change(theta, g, apart))
         if happens >= time:
             before = theta[g.shape[0]] * dot(g, theta)
-            move(theta, g, time)
+            move(theta, g, apart, time)
             neurons.energies[n] += theta[g.shape[0]] * dot(g, theta) - before
             neurons.used[n] = time
 
@@ -175,11 +202,11 @@ def advance_free(neurons: EarlyNeurons, kinks: KinkArrays, drive: ConstantPull, 
                 slope = 1.0 if signs[n, kinks.line[i]] * kinks.lengths[i] > 0.0 else kinks.alpha
                 for j in range(d):
                     g[j] += slope * drive.pull[i] * kinks.x[i, j]
-            wait, hit = next_kink(thetas[n], g, signs[n], normals, drive)
+            wait, hit = next_kink(thetas[n], g, neurons.apart[n], signs[n], normals, drive)
             left = time - used[n]
             length = min(wait, left)
             before = thetas[n, d] * dot(g, thetas[n])
-            move(thetas[n], g, length)
+            move(thetas[n], g, neurons.apart[n], length)
             neurons.energies[n] += thetas[n, d] * dot(g, thetas[n]) - before
             if wait >= left or hit < 0:  # not used >= time: adding up may round down
                 used[n] = time
