@@ -20,6 +20,7 @@ from ..kinks.geometry import KinkArrays
 from ..kinks.single_neuron import NOBODY
 from ..polynomials import inner
 from ..small_systems import solve_in_place
+from ..tolerances import NO_KINK_SPEED
 
 MOST_LIGHT_EVENTS = 64  # of one neuron in one step; with more, the step was too long
 LIGHT_LANDINGS = 4  # attempts to land on a kink; each gains several digits
@@ -175,16 +176,22 @@ def see(kinks: KinkArrays, signs: Signs, held: int, seen: Array) -> None:
 
 @part
 def both_sides(kinks: KinkArrays, seen: Array, pull: Array, line: int, side: int, sign_a: float) -> tuple[float, float]:
-    """The velocities n.dw/dt, per size of a, of a neuron that reaches a line from this side: below it and above it."""
-    speed, jump = 0.0, 0.0
+    """The velocities n.dw/dt, per size of a, of a neuron that reaches a line from this side: below it and above it.
+
+    What is rounding of the pulls' sum is zero.
+    """
+    speed, jump, largest = 0.0, 0.0, 0.0
     for i in range(seen.shape[0]):
         along = 0.0
         for j in range(seen.shape[1]):
             along += seen[i, j] * kinks.normals[line, j]
         speed += pull[i] * along
+        largest += abs(pull[i] * kinks.lengths[i])
         if kinks.line[i] == line:
             jump += kinks.weights[i] * pull[i]
     here, there = sign_a * speed, sign_a * (speed - side * jump)
+    here = here if abs(here) > NO_KINK_SPEED * largest else 0.0
+    there = there if abs(there) > NO_KINK_SPEED * largest else 0.0
     return (here, there) if side < 0 else (there, here)
 
 
