@@ -108,6 +108,7 @@ class FollowedNeurons:
         self.gaps = np.full(len(self.a), 0.1)
         self.before: tuple[Array, float] | None = None
         self.refused, self.last_error = False, np.inf
+        self.wakes = True  # whether neurons at w = 0 may leave it at the end of the step
         self.stiff = StiffDirections(self.lines.samples)
         self.counts = {"steps": 0, "rejected": 0, "sweeps": 0, "gradients": 0, "pieces": 0}
         self.log = EventLog(len(self.a), all_events)
@@ -180,7 +181,8 @@ class FollowedNeurons:
         self.estimated_error += AMPLIFIED * self.next.error
         self.w, self.a, self.signs = end.w, end.a, end.signs
         h, self.heights, self.f, self.pulls = self.next.h, self.next.heights, self.next.f, self.next.pulls
-        self._wake(self.pulls)
+        if self.wakes:
+            self._wake(self.pulls)
         self.gaps *= step.h / h
         strongest = self._measure_drive()
         self.h = min(h, STRONGEST_TURN / max(strongest, 1e-300))
@@ -358,6 +360,7 @@ class FollowedNeurons:
         fell = [rows[-1, 1] if len(rows) else 0.0 for rows in step.happened]  # asleep, as the last that happened to them
         since = np.where((self.signs == 0).all(axis=1), 0.0, fell)
         waking = self.sleeping.first_waking(since, self.a, step.end.signs, pulls_at)
+        self.wakes = waking < np.inf or bool(self.sleeping.ways)  # a way that is known tells better than an ascent
         if waking <= NEAR_STEP_ENDS and self._wake(pulls_at(waking)):
             return True
         lands = NEAR_STEP_ENDS < waking < 1.0 - NEAR_STEP_ENDS

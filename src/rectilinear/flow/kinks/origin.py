@@ -50,10 +50,20 @@ def count_exits(kinks: Kinks, sign_a: float, pull: Array) -> int:
 
 
 def highest_potential(kinks: Kinks, sign_a: float, pull: Array) -> float:
-    """The largest potential sign_a sum_i pull_i sigma(u.x_i) of a unit vector u, up to FINEST_ASCENT of the largest possible one."""
+    """The largest potential sign_a sum_i pull_i sigma(u.x_i) of a unit vector u, up to FINEST_ASCENT of the largest possible one.
+
+    Where its sign is beyond doubt it is known up to LAST_ASCENT only.
+    """
     w, highest, slopes = _ascended(kinks, sign_a, pull)
-    best = w[[int(np.argmax(highest))]]
-    return float(_ascend(best, kinks.normals, *slopes, LAST_ASCENT, FINEST_ASCENT)[0])
+    best = int(np.argmax(highest))
+    if not -LAST_ASCENT * _largest(kinks, pull) < highest[best] <= 0.0:
+        return float(highest[best])
+    return float(_ascend(w[[best]], kinks.normals, *slopes, LAST_ASCENT, FINEST_ASCENT)[0])
+
+
+def _largest(kinks: Kinks, pull: Array) -> float:
+    """The largest potential possible, whatever the signs of its terms."""
+    return float(np.abs(pull) @ np.linalg.norm(kinks.x, axis=1))
 
 
 def _highest(kinks: Kinks, sign_a: float, pull: Array) -> Array:
@@ -63,8 +73,8 @@ def _highest(kinks: Kinks, sign_a: float, pull: Array) -> Array:
     largest slope.
     """
     w, highest, _ = _ascended(kinks, sign_a, pull)
-    largest = float(np.abs(pull) @ np.linalg.norm(kinks.x, axis=1))
-    order = [k for k in np.argsort(-highest, kind="stable") if highest[k] > -LAST_ASCENT * largest]
+    least = -LAST_ASCENT * _largest(kinks, pull)
+    order = [k for k in np.argsort(-highest, kind="stable") if highest[k] > least]
     kept: list[int] = []
     for k in order:
         if all(w[k] @ w[other] < SAME_MAXIMUM for other in kept):
@@ -96,10 +106,11 @@ def _ascend(directions: Array, normals: Array, base: Array, halves: Array, first
     for step in np.geomspace(first, last, ASCENTS):
         slopes = base + np.where(u @ normals.T > 0.0, halves, -halves) @ normals
         heights = np.einsum("mj,mj->m", u, slopes)
-        higher = heights > highest
-        highest[higher], directions[higher] = heights[higher], u[higher]
-        u += (step / np.maximum(row_lengths(slopes), TINY))[:, None] * slopes
-        u /= np.maximum(row_lengths(u), TINY)[:, None]
+        np.copyto(directions, u, where=(heights > highest)[:, None])
+        np.maximum(highest, heights, out=highest)
+        lengths = np.maximum(row_lengths(slopes), TINY)
+        u += (step / lengths)[:, None] * slopes
+        u /= np.sqrt(1.0 + step * (step + 2.0 * heights / lengths))[:, None]  # its length, as u was a unit vector
     return highest
 
 
@@ -183,7 +194,7 @@ def _trace(kinks: Kinks, direction: Array, sign_a: float, pull: Array) -> Signs 
             signs[touching] = resolve(kinks, signs, touching, sign_a, pull).signs
         velocity = sign_a * (pull @ kinks.seen(signs))
         speed = float(np.linalg.norm(velocity))
-        if speed <= AT_ORIGIN * float(np.abs(pull) @ np.linalg.norm(kinks.x, axis=1)):
+        if speed <= AT_ORIGIN * _largest(kinks, pull):
             return None
         heights, rates = signs * (kinks.normals @ w), signs * (kinks.normals @ velocity) / speed
         ahead = np.flatnonzero((rates < -AT_ORIGIN) & (signs != 0))
