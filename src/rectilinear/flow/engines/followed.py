@@ -108,6 +108,7 @@ class FollowedNeurons:
         self.gaps = np.full(len(self.a), 0.1)
         self.before: tuple[Array, float] | None = None
         self.refused, self.last_error = False, np.inf
+        self.landing_from = 0.0  # the length of a step that is cut at a waking: the next one may be as long
         self.wakes = True  # whether neurons at w = 0 may leave it at the end of the step
         self.stiff = StiffDirections(self.lines.samples)
         self.counts = {"steps": 0, "rejected": 0, "sweeps": 0, "gradients": 0, "pieces": 0}
@@ -135,19 +136,19 @@ class FollowedNeurons:
             if self.gives_up and self.alternative is None:
                 raise FlowError(f"no step could be made at t = {self.t:g}; loosen rtol, or use method='kinks'.")
             return False
-        if self._wakes_within(step):
-            return False
         heights = np.empty_like(self.heights)
         f = self.lines.outputs(step.end.w, step.end.a, heights)
         pulls = self._pull(f)
         errors = self._errors(step, pulls)
-        error = max(float(np.sqrt(np.mean(errors**2))), 1e-300)
+        error = max(_mean_size(errors), 1e-300)
         order = self.curves.degree + 2 if error < self.rtol else ERROR_ORDER
         growth = SWEEP_SAFETY * (self.rtol / error) ** (1.0 / order)
         if self.before is not None:
             growth = restrained(growth, error / self.last_error, h / self.before[1], order)
         growth = min(growth, (AIMED_CHANGE / max(step.first_change, 1e-300)) ** (1.0 / ERROR_ORDER), SWEEP_GROW)
         too_long = error > REFUSED * self.rtol
+        if not too_long and self._wakes_within(step):
+            return False
         if too_long or self._parts_ways(step, errors):
             self.counts["rejected"] += 1
             self.h, self.refused = h * (max(SWEEP_SHRINK, min(growth, 0.8)) if too_long else AT_FORKS), too_long
@@ -158,7 +159,8 @@ class FollowedNeurons:
             growth = min(growth, 1.0)
         self.refused, self.last_error = False, error
         error += step.last_change + UNCHANGED * self.rtol
-        self.step, self.next = step, Next(h * max(SWEEP_SHRINK, growth), heights, f, pulls, error)
+        onwards, self.landing_from = max(h * max(SWEEP_SHRINK, growth), self.landing_from), 0.0
+        self.step, self.next = step, Next(onwards, heights, f, pulls, error)
         return True
 
     def states(self, times: Array) -> tuple[Array, Array]:
@@ -212,7 +214,10 @@ class FollowedNeurons:
     # a step
 
     def _sweep(self, h: float) -> Swept | None:
-        """Bring pulls and paths over a step of length h into agreement; None if they do not come to agree."""
+        """Bring pulls and paths over a step of length h into agreement; None if they do not come to agree.
+
+        Further sweeps change a step's error little, so one that is too long already after the first is returned as it is.
+        """
         curves, lines = self.curves, self.lines
         paths = FollowedPaths(self.problem, lines, curves, self.rtol, self._start(), h, self._saved(h))
         end = paths.end
@@ -240,15 +245,16 @@ class FollowedNeurons:
                 new[:, -1] += self._pull(lines.outputs(end.w, end.a)) - projected
             found = new - pulls if solver is None else solver(new - pulls)
             drive_change = h * lines.drives(self.signs, found)
-            before, change = change, float(np.sqrt(np.mean((drive_change**2 / curves.norms[:, None]).sum(axis=(1, 2)))))
+            before, change = change, _mean_size(np.sqrt((drive_change**2 / curves.norms[:, None]).sum(axis=(1, 2))))
             self.counts["sweeps"] += 1
             self.counts["gradients"] += curves.degree + 1
             if sweep == 0:
                 first_change = change
-            if change <= AGREED * self.rtol:
-                return Swept(
-                    h, pulls + found, projected, outputs, end, paths.happened, paths.saved, sweep + 1, first_change, change
-                )
+            step = Swept(
+                h, pulls + found, projected, outputs, end, paths.happened, paths.saved, sweep + 1, first_change, change
+            )
+            if change <= AGREED * self.rtol or (sweep == 0 and self._is_too_long(step)):
+                return step
             if not change <= FAR_OFF or (sweep > 1 and change > SLOW_SWEEPS * before):
                 return None
             found, drive_change = mixing.corrected((pulls, drives), (found, drive_change))
@@ -278,6 +284,11 @@ class FollowedNeurons:
         values = old[:, :keep] @ curves.at(1.0 + h / length * curves.nodes)[:keep]
         apart = np.outer(self.pulls - old[:, :keep].sum(axis=1), constant)
         return curves.project(values) + (apart if solver is None else solver(apart))
+
+    def _is_too_long(self, step: Swept) -> bool:
+        """Whether a step is going to be refused for its error."""
+        pulls = self._pull(self.lines.outputs(step.end.w, step.end.a))
+        return _mean_size(self._errors(step, pulls)) > REFUSED * self.rtol
 
     def _errors(self, step: Swept, pulls: Array) -> Array:
         """What the defect of the pulls at the step's end does to the weights of each neuron (neurons,), over its size."""
@@ -365,7 +376,7 @@ class FollowedNeurons:
             return True
         lands = NEAR_STEP_ENDS < waking < 1.0 - NEAR_STEP_ENDS
         if lands:
-            self.h = waking * (1.0 + 0.5 * NEAR_STEP_ENDS) * step.h
+            self.h, self.landing_from = waking * (1.0 + 0.5 * NEAR_STEP_ENDS) * step.h, step.h
         return lands
 
     def _wake(self, pulls: Array) -> bool:
@@ -387,3 +398,8 @@ class FollowedNeurons:
         rows[:, 1] = self.t + rows[:, 1] * step.h
         rows[:, 4:6] /= step.h
         self.log.add(np.concatenate([rows, self.twins.commit()]))
+
+
+def _mean_size(values: Array) -> float:
+    """The root of the mean square."""
+    return float(np.sqrt(np.mean(values**2)))
