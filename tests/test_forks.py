@@ -42,11 +42,11 @@ def off(run, exact):
     return np.abs(last_weights(run) - truth).max() / np.abs(truth).max()
 
 
-def told(start, rtol):
+def told(start, rtol, times=TIMES):
     """The run at this tolerance, forks told and not decided (test_repeated.py)."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(repeated, "TIGHTEST_REPEATED", np.inf)
-        return rl.simulate(problem(*start), TIMES, method="follow", rtol=rtol)
+        return rl.simulate(problem(*start), times, method="follow", rtol=rtol)
 
 
 @pytest.mark.parametrize("start", [MISSES, MEETS])
@@ -70,10 +70,11 @@ def test_a_fork_that_the_error_of_one_step_would_decide_is_decided_by_shorter_st
 
 
 def test_loose_runs_only_tell_what_shorter_steps_would_decide(monkeypatch):
+    shorter = told(BESIDE[0], 1e-4)
     monkeypatch.setattr("rectilinear.flow.engines.fork_twins.LOOSEST_DECIDED", 0.9e-4)
     run = told(BESIDE[0], 1e-4)
     assert run.events.count(rl.Kind.FORK) == 1
-    assert run.statistics["rejected"] == 0
+    assert run.statistics["rejected"] < shorter.statistics["rejected"]
 
 
 @pytest.mark.parametrize("seed", LONG_STEPS)

@@ -54,6 +54,11 @@ class Watch:
         return Status.OUT_OF_SECONDS if self.max_seconds is not None and self.spent > self.max_seconds else None
 
     @property
+    def limited(self) -> bool:
+        """Whether there is a budget."""
+        return self.max_steps is not None or self.max_seconds is not None
+
+    @property
     def half_used(self) -> bool:
         """Whether less is left of a budget than was used."""
         seconds, steps = (float("inf") if budget is None else budget for budget in (self.max_seconds, self.max_steps))

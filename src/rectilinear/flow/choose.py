@@ -15,6 +15,7 @@ from .engines.early_phase import EarlyPhase
 from .engines.engine import Engine
 from .engines.explicit_steps import SmoothEngine
 from .engines.followed import FollowedNeurons
+from .engines.fork_twins import ONLY_TELL, ForkRule
 from .engines.kink_exact import kink_exact
 from .engines.kink_exact_deep import DeepEngine
 from .engines.kink_impulses import ImpulseEngine
@@ -204,7 +205,14 @@ def largest_product(problem: Problem, chosen: str) -> float:
 
 
 def first_engine(
-    problem: Problem, field: Field, chosen: str, rtol: float, early_phase: bool, times: Array, all_events: bool = False
+    problem: Problem,
+    field: Field,
+    chosen: str,
+    rtol: float,
+    early_phase: bool,
+    times: Array,
+    all_events: bool = False,
+    forks: ForkRule = ONLY_TELL,
 ) -> Engine:
     """The engine to begin with: the early phase where it applies, which is followed by the one that the rest of the run needs."""
     if problem.network.layers > 2:
@@ -234,7 +242,7 @@ def first_engine(
         if chosen == "follow":
             work = kink_exact_work(problem) if too_many_kinks(problem, rtol) else np.inf
             alternative = Alternative(stopping, work) if few else None
-            return FollowedNeurons(problem, rtol, decisions, start, times, all_events, alternative)
+            return FollowedNeurons(problem, rtol, decisions, start, times, all_events, alternative, forks)
         if chosen == "kinks":
             return stopping(start)
         stand_in = partial(main_engine, chosen="follow" if too_many_kinks(problem, rtol) else "kinks")

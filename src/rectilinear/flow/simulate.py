@@ -12,6 +12,7 @@ from ..progress import Wanted, shows_progress
 from ..trajectory import Trajectory, check_times
 from .budgets import Watch
 from .choose import checked_rtol, chosen_method, first_engine, largest_product, moves_in_span, reason
+from .engines.fork_twins import TIGHTER, ForkRule
 from .field import field_for_few, make_field
 from .long_run import simulate_long
 from .repeated import decided
@@ -85,7 +86,12 @@ def simulate(
                 "log10_times and until cannot be mixed with times, method, early_phase, stop_gradient or stop_loss; drop those."
             )
         return decided(
-            lambda tolerance: simulate_long(problem, log10_times, until, direction_tolerance, tolerance, watch), rtol, watch
+            lambda forks: simulate_long(
+                problem, log10_times, until, direction_tolerance, rtol / TIGHTER if forks.tight_until else rtol, watch
+            ),
+            rtol,
+            watch,
+            whole=True,
         )
     if times is None:
         raise InputError("simulate needs times, log10_times or until; say how far to go.")
@@ -96,12 +102,12 @@ def simulate(
         field = field_for_few(problem) if by_neurons else make_field(problem)  # only losses are asked of the first
         span = Span(problem, whole=not by_neurons)
 
-        def run_at(tolerance: float) -> Trajectory:
-            engine = first_engine(span.problem, field, chosen, tolerance, early_phase, asked, all_events)
+        def make(forks: ForkRule) -> Trajectory:
+            engine = first_engine(span.problem, field, chosen, rtol, early_phase, asked, all_events, forks)
             record = Record(span, field, engine, len(asked) + 1)  # and where it stopped
-            return record.trajectory(drive(record, asked, watch, rules), watch, tolerance)
+            return record.trajectory(drive(record, asked, watch, rules), watch, rtol)
 
-        run = decided(run_at, rtol, watch)
+        run = decided(make, rtol, watch)
     why = reason(problem, chosen) if method == "auto" else "asked for"
     return replace(run, provenance={**run.provenance, "chosen": why, **_pairing(problem), **span.said})
 

@@ -45,6 +45,15 @@ def row_lengths(rows: Array) -> Array:
     return np.asarray(np.sqrt(np.einsum("rk,rk->r", rows, rows)))
 
 
+def root_mean_square(values: Array) -> float:
+    """Of all entries of an array.
+
+    >>> root_mean_square(np.array([1.0, 7.0]))
+    5.0
+    """
+    return float(np.sqrt(np.mean(values**2)))
+
+
 @dataclass
 class Start:
     """A state to go on from: time, neurons (h, inputs + 1), patterns (h, lines) and the integral of |grad L|^2."""

@@ -16,10 +16,8 @@ The error of a step is what projected pulls miss at its end, delta r = r(W) - (p
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...arrays import Array
 from ...errors import FlowError
@@ -30,7 +28,7 @@ from ..kinks.decisions import Decisions
 from ..kinks.origin import count_exits
 from ..kinks.single_neuron import free_drives
 from ..state import Start as FirstStart
-from ..state import flatten
+from ..state import flatten, root_mean_square
 from ..steppers.legendre_curves import LegendreCurves
 from ..steppers.mixing import Mixing
 from ..steppers.step_size import restrained
@@ -39,10 +37,10 @@ from .alternative import Alternative
 from .engine import Engine
 from .event_log import EventLog
 from .followed_paths import UNCHANGED, FollowedPaths
-from .fork_twins import ForkTwins
+from .fork_twins import ONLY_TELL, TIGHTER, ForkRule, ForkTold, ForkTwins
 from .neuron_path import Start
 from .sleeping_neurons import SleepingNeurons
-from .swept_step import Swept
+from .swept_step import Next, Swept
 
 AGREED = 0.2  # of the tolerance, that a further sweep would still change the weights by
 MOST_PULL_SWEEPS = 12
@@ -63,22 +61,11 @@ AGREED_ERROR, AMPLIFIED = 0.2, 2.0
 SHORTEST = 1e-13  # steps over the time reached
 
 
-@dataclass
-class Next:
-    """What the end of a step is for the next one: the length to try, heights (neurons, lines), outputs and pulls (samples,), and the
-    step's error."""
-
-    h: float
-    heights: NDArray[np.float32]
-    f: Array
-    pulls: Array
-    error: float
-
-
 class FollowedNeurons:
     """The engine; `times` are those at which states will be asked for, `all_events` whether every single crossing is.
 
     The `alternative` goes on where pulls and paths do not come to agree in the shortest of steps, or where it is the cheaper one.
+    `forks` says up to when the tolerance is smaller.
     """
 
     name = "followed neurons"
@@ -93,12 +80,14 @@ class FollowedNeurons:
         times: Array,
         all_events: bool = False,
         alternative: Alternative | None = None,
+        forks: ForkRule = ONLY_TELL,
     ) -> None:
-        self.problem, self.rtol, self.decisions, self.times = problem, rtol, decisions, times
+        self.problem, self.asked, self.decisions, self.times, self.forks = problem, rtol, decisions, times, forks
         self.alternative, self.gives_up = alternative, False
         self.lines = SampleLines(problem)
         self.sleeping = SleepingNeurons(decisions.kinks, self.lines, problem.network.trainable_layers[0])
-        self.curves = LegendreCurves(3 if rtol >= 1e-3 else 4 if rtol > 3e-5 else 5 if rtol > 3e-8 else 6)
+        self.twins = ForkTwins(problem, self.lines, len(start.theta))
+        self._aim_at(rtol / TIGHTER if forks.tight_until else rtol)
         self.t, self.energy, self.estimated_error = start.t, start.energy, AGREED_ERROR * rtol
         self.w, self.a = self.lines.into(start.theta[:, :-1]), start.theta[:, -1].copy()
         self.signs = start.signs.copy()
@@ -113,7 +102,6 @@ class FollowedNeurons:
         self.stiff = StiffDirections(self.lines.samples)
         self.counts = {"steps": 0, "rejected": 0, "sweeps": 0, "gradients": 0, "pieces": 0}
         self.log = EventLog(len(self.a), all_events)
-        self.twins = ForkTwins(problem, self.lines, self.curves, rtol, len(self.a))
         self.step: Swept | None = None
         self.h = FIRST_TURN / max(self._measure_drive(), np.finfo(float).tiny)
 
@@ -140,7 +128,7 @@ class FollowedNeurons:
         f = self.lines.outputs(step.end.w, step.end.a, heights)
         pulls = self._pull(f)
         errors = self._errors(step, pulls)
-        error = max(_mean_size(errors), 1e-300)
+        error = max(root_mean_square(errors), 1e-300)
         order = self.curves.degree + 2 if error < self.rtol else ERROR_ORDER
         growth = SWEEP_SAFETY * (self.rtol / error) ** (1.0 / order)
         if self.before is not None:
@@ -192,6 +180,8 @@ class FollowedNeurons:
         if self.alternative is not None:
             self.gives_up = self.alternative.is_due(self.counts, self.log.happened, 2.0 * self.lines.samples * self.w.size)
         self.step = None
+        if self.rtol < self.asked and self.t - step.h >= self.forks.tight_until and not len(self.twins):
+            self._aim_at(self.asked)
         return self.speed, float(np.mean(self.problem.loss.value(self.problem.y, self.f)))
 
     def successor(self) -> Engine | None:
@@ -245,7 +235,7 @@ class FollowedNeurons:
                 new[:, -1] += self._pull(lines.outputs(end.w, end.a)) - projected
             found = new - pulls if solver is None else solver(new - pulls)
             drive_change = h * lines.drives(self.signs, found)
-            before, change = change, _mean_size(np.sqrt((drive_change**2 / curves.norms[:, None]).sum(axis=(1, 2))))
+            before, change = change, root_mean_square(np.sqrt((drive_change**2 / curves.norms[:, None]).sum(axis=(1, 2))))
             self.counts["sweeps"] += 1
             self.counts["gradients"] += curves.degree + 1
             if sweep == 0:
@@ -288,7 +278,7 @@ class FollowedNeurons:
     def _is_too_long(self, step: Swept) -> bool:
         """Whether a step is going to be refused for its error."""
         pulls = self._pull(self.lines.outputs(step.end.w, step.end.a))
-        return _mean_size(self._errors(step, pulls)) > REFUSED * self.rtol
+        return root_mean_square(self._errors(step, pulls)) > REFUSED * self.rtol
 
     def _errors(self, step: Swept, pulls: Array) -> Array:
         """What the defect of the pulls at the step's end does to the weights of each neuron (neurons,), over its size."""
@@ -323,6 +313,12 @@ class FollowedNeurons:
         return first * (self.a**2)[:, None, None] * drives + second * along[:, :, None] * self.w[:, None, :]
 
     # odds and ends of the state
+
+    def _aim_at(self, rtol: float) -> None:
+        """Go on with this tolerance."""
+        self.rtol = rtol
+        self.curves = LegendreCurves(3 if rtol >= 1e-3 else 4 if rtol > 3e-5 else 5 if rtol > 3e-8 else 6)
+        self.twins.aim_at(self.curves, rtol)
 
     def _pull(self, f: Array) -> Array:
         y = self.problem.y if f.ndim == 1 else self.problem.y[:, None]
@@ -397,9 +393,7 @@ class FollowedNeurons:
             rows[alike, 6] = 1.0 / (max(ways, 1) + self.decisions.kinks.dead_cone)
         rows[:, 1] = self.t + rows[:, 1] * step.h
         rows[:, 4:6] /= step.h
-        self.log.add(np.concatenate([rows, self.twins.commit()]))
-
-
-def _mean_size(values: Array) -> float:
-    """The root of the mean square."""
-    return float(np.sqrt(np.mean(values**2)))
+        told = self.twins.commit()
+        if len(told) and self.rtol == self.asked and self.counts["pieces"] <= self.forks.stops_within:
+            raise ForkTold(float(told[:, 1].max()), self.counts)
+        self.log.add(np.concatenate([rows, told]))

@@ -8,6 +8,7 @@ Twins are followed under the same pulls, from step to step, until they are back 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +33,26 @@ TOLD = 10.0  # tolerances of the largest weight that a twin must come to be off 
 TOGETHER_AGAIN = 1.0  # tolerances of its neuron's size within which a twin is with it again
 MOST_TWINS = 3  # of a neuron from one step: near w = 0 it is near many lines, and any twin will do
 FIRST_GAP = 0.1  # between events, a guess that is bettered
+TIGHTER = 30.0  # how many times smaller the tolerance becomes where forks are to be decided: twice the work
+
+
+class ForkRule(NamedTuple):
+    """Up to the time `tight_until` a run's tolerance is TIGHTER times smaller; later it stops where it tells a fork, if it has
+    followed no more than `stops_within` pieces of paths."""
+
+    tight_until: float = 0.0
+    stops_within: float = 0.0
+
+
+ONLY_TELL = ForkRule()
+
+
+class ForkTold(Exception):
+    """A run has stopped at a fork, passed at this `time`; the `counts` are what it took until then."""
+
+    def __init__(self, time: float, counts: Mapping[str, float]) -> None:
+        super().__init__(f"a fork at t = {time:g}")
+        self.time, self.counts = time, counts
 
 
 class Twins(NamedTuple):
@@ -53,12 +74,22 @@ class Twins(NamedTuple):
 class ForkTwins:
     """The twins of a run, the errors (neurons,) of its steps (roots of summed squares), and what the step just followed makes of both."""
 
-    def __init__(self, problem: Problem, lines: SampleLines, curves: LegendreCurves, rtol: float, neurons: int) -> None:
-        self.problem, self.lines, self.curves, self.rtol = problem, lines, curves, rtol
+    curves: LegendreCurves
+    rtol: float
+
+    def __init__(self, problem: Problem, lines: SampleLines, neurons: int) -> None:
+        self.problem, self.lines = problem, lines
         inputs = lines.normals.shape[1]
         none = Twins(np.empty((0, inputs)), np.empty(0), np.empty((0, len(lines)), dtype=np.int8), np.empty((0, 7)))
         self.twins, self.errors = none, np.zeros(neurons)
         self.next = (none, self.errors, none.events)
+
+    def aim_at(self, curves: LegendreCurves, rtol: float) -> None:
+        """Go on with this tolerance, under pulls of that degree."""
+        self.curves, self.rtol = curves, rtol
+
+    def __len__(self) -> int:
+        return len(self.twins.a)
 
     def doubts(self, within: Array) -> Array:
         """Heights over their sizes that neurons may be off by in a step that adds as much to them."""
@@ -99,7 +130,7 @@ class ForkTwins:
         )
         go_on = ~told & ~back & (apart + pushes[lines] * np.abs(a) > matters)
         self.next = (found.some(go_on), np.hypot(self.errors, errors), found.events[told])
-        parting = owners[(told | go_on) & (np.arange(len(owners)) >= len(self.twins.a))]
+        parting = owners[(told | go_on) & (np.arange(len(owners)) >= len(self))]
         return self.rtol <= LOOSEST_DECIDED and bool((2.0 * within > doubts)[parting].any())
 
     def _suspected(self, start: Start, step: Swept, doubts: Array) -> Array:

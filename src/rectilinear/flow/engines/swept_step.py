@@ -1,8 +1,11 @@
-"""A step of followed neurons as it came out."""
+"""A step of followed neurons as it came out, and what it leaves for the next one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ...arrays import Array
 from .neuron_path import End
@@ -22,3 +25,15 @@ class Swept:
     sweeps: int
     first_change: float
     last_change: float
+
+
+@dataclass
+class Next:
+    """What the end of a step is for the next one: the length to try, heights (neurons, lines), outputs and pulls (samples,), and the
+    step's error."""
+
+    h: float
+    heights: NDArray[np.float32]
+    f: Array
+    pulls: Array
+    error: float
