@@ -139,7 +139,7 @@ class FollowedNeurons:
             return False
         if too_long or self._parts_ways(step, errors):
             self.counts["rejected"] += 1
-            self.h, self.refused = h * (max(SWEEP_SHRINK, min(growth, 0.8)) if too_long else AT_FORKS), too_long
+            self.h, self.refused = h * (max(SWEEP_SHRINK, min(growth, 0.8)) if too_long else AT_FORKS), True
             return False
         if step.sweeps > STIFF_SWEEPS:
             self.stiff.add()
