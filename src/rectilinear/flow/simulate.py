@@ -56,7 +56,8 @@ def simulate(
     unless `early_phase` is False, while outputs are below a tenth of `rtol` of the labels. `rtol` is 1e-9 by default, 1e-6 where
     neurons are followed by themselves (1e-8 below 2,000 samples times neurons, or 100 of both), and 1e-4 for three layers and more
     with over 1000 kinks (samples times hidden neurons). A followed run at 1e-4 or less that passed forks of the flow nearer than
-    that is made once more with a thirtieth of it, unless it is long (then from 1e-5 on) or budgets leave too little; the card says so.
+    that is made once more, up to them with a thirtieth of it, unless it is long (then from 1e-5 on) or budgets leave too little; the card
+    says so.
 
     Classification (logistic or exponential loss, two layers) goes far beyond the range of floating-point numbers: instead of
     `times`, ask for t = 10^`log10_times` (up to 10^(2.6 10^8); -inf is the start), or go on `until="direction converges"`
