@@ -477,3 +477,13 @@ def test_neurons_are_followed_again_when_only_the_samples_beyond_a_kink_pull_oth
     followed, exact = (rl.simulate(problem, [0.0, 20.0, 40.0], method=method, rtol=1e-6) for method in ("follow", "kinks"))
     errors = [np.abs(one - other).max() for one, other in zip(followed.weights, exact.weights, strict=True)]
     assert max(errors) < 1e-6 * max(np.abs(layer).max() for layer in exact.weights)
+
+
+def test_steps_that_are_too_long_are_refused_after_their_first_sweep(monkeypatch):
+    network = rl.Network(inputs=10, widths=(20,))
+    problem = rl.Problem(rl.datasets.gaussian_teacher(), network, network.init(scale=1e-3, seed=0))
+    early = rl.simulate(problem, [0.0, 10.0], method="follow", rtol=1e-6).statistics
+    monkeypatch.setattr(FollowedNeurons, "_is_too_long", lambda engine, step: False)
+    late = rl.simulate(problem, [0.0, 10.0], method="follow", rtol=1e-6).statistics
+    assert early["rejected"] > 0
+    assert early["sweeps"] / (early["steps"] + early["rejected"]) < 0.9 * late["sweeps"] / (late["steps"] + late["rejected"])

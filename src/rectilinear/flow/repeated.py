@@ -20,7 +20,6 @@ from .engines.fork_twins import LOOSEST_DECIDED, ONLY_TELL, TIGHTER, ForkRule, F
 TIGHTEST_REPEATED = 1e-10  # rtol
 ALWAYS_REPEATED = 1e-5  # rtol: who asks for as much wants it right, however long it takes
 MOST_REPEATED_PIECES = 110_000  # of paths, in between: about a second on one core
-SAME_FORK = 1.01  # times the time of a fork: up to there it may be passed at another tolerance
 MOST_REPEATS = 3  # in the last of which the tolerance is smaller to the end
 WITHOUT_END = (
     Status.OUT_OF_STEPS,
@@ -76,5 +75,4 @@ def _made(make: Maker, rule: ForkRule) -> tuple[Trajectory | None, Mapping[str, 
         return None, fork.counts, np.array([fork.time])
     if run.events is None:
         return run, run.statistics, np.empty(0)
-    times = run.events.time[run.events.kind == Kind.FORK]
-    return run, run.statistics, times[times > SAME_FORK * rule.tight_until]
+    return run, run.statistics, rule.later(run.events.time[run.events.kind == Kind.FORK])

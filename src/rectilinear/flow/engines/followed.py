@@ -394,6 +394,7 @@ class FollowedNeurons:
         rows[:, 1] = self.t + rows[:, 1] * step.h
         rows[:, 4:6] /= step.h
         told = self.twins.commit()
-        if len(told) and self.rtol == self.asked and self.counts["pieces"] <= self.forks.stops_within:
-            raise ForkTold(float(told[:, 1].max()), self.counts)
+        later = self.forks.later(told[:, 1])
+        if len(later) and self.counts["pieces"] <= self.forks.stops_within:
+            raise ForkTold(float(later.max()), self.counts)
         self.log.add(np.concatenate([rows, told]))

@@ -33,6 +33,7 @@ TOLD = 10.0  # tolerances of the largest weight that a twin must come to be off 
 TOGETHER_AGAIN = 1.0  # tolerances of its neuron's size within which a twin is with it again
 MOST_TWINS = 3  # of a neuron from one step: near w = 0 it is near many lines, and any twin will do
 FIRST_GAP = 0.1  # between events, a guess that is bettered
+SAME_FORK = 1.01  # times the time of a fork: up to there it may be passed at another tolerance
 TIGHTER = 30.0  # how many times smaller the tolerance becomes where forks are to be decided: twice the work
 
 
@@ -42,6 +43,10 @@ class ForkRule(NamedTuple):
 
     tight_until: float = 0.0
     stops_within: float = 0.0
+
+    def later(self, times: Array) -> Array:
+        """Those times of forks that the smaller tolerance was not meant for."""
+        return times[times > SAME_FORK * self.tight_until]
 
 
 ONLY_TELL = ForkRule()
