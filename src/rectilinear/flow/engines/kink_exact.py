@@ -180,7 +180,7 @@ class KinkEngine:
     def _shorten(self, h: float, factor: float) -> bool:
         self.step_size = factor * h
         self.rejected += 1
-        if self.instants > MOST_INSTANTS or h == 0.0:
+        if self.instants > MOST_INSTANTS or self.step_size == 0.0:
             raise FlowError(
                 f"the step shrank to nothing at {self.clock} after {self.steps} steps; loosen rtol (now {self.rtol:g})"
                 f"{self.clock.other_way}."
