@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 from types import SimpleNamespace
 
+import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -476,7 +477,8 @@ def test_kernels_are_compiled_ahead(call, monkeypatch):
     monkeypatch.setattr("rectilinear.kernels.compile_kernels", lambda: asked.append(True))
     assert call("compile").stdout == "all kernels are compiled and kept for later runs\n"
     assert call("compile", "--quiet").stdout == ""
-    assert asked == [True, True]
+    assert json.loads(call("compile", "--json").stdout) == {"kept": True}
+    assert asked == [True, True, True]
 
 
 @pytest.mark.parametrize(
@@ -493,3 +495,16 @@ def test_names_misspelt_are_guessed(call, option, wrong, meant):
 def test_a_sweep_of_a_file_that_is_not_there_says_so(call, tmp_path):
     result = call("sweep", tmp_path / "nowhere.toml", "--out", tmp_path / "runs")
     assert (result.exit_code, result.stderr) == (2, f"Error: {tmp_path / 'nowhere.toml'}: no such file; check the path.\n")
+
+
+def commands(group, *path):
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from commands(command, *path, name)
+        else:
+            yield (*path, name), command
+
+
+def test_every_command_prints_json_where_asked():
+    silent = [path for path, command in commands(cli.main) if not any("--json" in param.opts for param in command.params)]
+    assert silent == []

@@ -374,8 +374,9 @@ def test_a_notebook_with_anywidget_answers_messages(monkeypatch: pytest.MonkeyPa
 
 def test_export_writes_one_page(tmp_path: Any) -> None:
     path = tmp_path / "page.html"
-    result = CliRunner().invoke(main, ["explore", "six_points", "--set", "delta=0", "--export", str(path)])
+    result = CliRunner().invoke(main, ["explore", "six_points", "--set", "delta=0", "--export", str(path), "--json"])
     assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout) == {"page": str(path)}
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 

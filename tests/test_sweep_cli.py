@@ -199,10 +199,19 @@ def test_show_prints_a_summary_and_draws(call, grid, tmp_path):
     assert call("show", tmp_path / "runs", "--plot", tmp_path / "no" / "where.png").exit_code == 2
 
 
+def test_show_prints_runs_as_strict_json(call, grid, tmp_path):
+    call(grid, "--out", tmp_path / "runs", "--jobs", 0, "--shard", "1/2")
+    shown = json.loads(call("show", tmp_path / "runs", "--json").stdout, parse_constant=pytest.fail)
+    assert [run["status"] for run in shown["runs"]].count("done") == 3
+    assert [run["final_loss"] is None for run in shown["runs"]].count(True) == 3
+    assert (tmp_path / "runs" / "overview.png").samefile(shown["plot"])
+
+
 def test_consolidate(call, grid, tmp_path):
     call(grid, "--out", tmp_path / "runs", "--jobs", 0)
     assert "packs" in call("consolidate", tmp_path / "runs").output
     assert call("consolidate", tmp_path / "runs").output == "nothing to pack\n"
+    assert json.loads(call("consolidate", tmp_path / "runs", "--json").stdout) == {"packed": None}
 
 
 def test_a_failed_run_ends_with_code_1(call, tmp_path):
@@ -284,7 +293,7 @@ class TestSeeking:
         done = call(searched, "--out", tmp_path / "runs", "--jobs", 0, "--seek", "sum_of_sizes > 30.2")
         assert done.exit_code == 0, done.output
         assert "the smallest counter-example" in done.output
-        command = shlex.split(done.output.splitlines()[1])
+        command = shlex.split(done.stdout.splitlines()[1])
         assert command[:2] == ["rectilinear", "sweep"]
         alone = call(*command[2:], "--json")
         assert json.loads(alone.stdout) == {"sum_of_sizes": 30.5}

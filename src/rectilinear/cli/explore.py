@@ -12,6 +12,7 @@ import click
 
 from ..errors import FileError, InputError
 from ..explore.state import State, state_of
+from ..jsonable import json_text
 from ..network import Network
 from ..problem import Problem
 from .group import main
@@ -32,6 +33,7 @@ WIDTH, SCALE = 20, 1e-3
 @click.option(
     "--export", type=click.Path(path_type=Path), help="Write a page that replays the runs without a server, and end."
 )
+@click.option("--json", "as_json", is_flag=True, help="Print the address, or the page that was written, as JSON.")
 def explore_command(
     source: str | None,
     settings: tuple[str, ...],
@@ -42,13 +44,16 @@ def explore_command(
     expose: bool,
     no_browser: bool,
     export: Path | None,
+    as_json: bool,
 ) -> None:
     """Drag a point, see the exact training run: DATA (a named data set or a file) or Figure 2 in the browser."""
     state = None if source is None else _state(source, settings, target, drop)
     if export is not None:
         _export(state, export)
+        if as_json:
+            click.echo(json_text({"page": str(export)}))
         return
-    _serve(state, host, port, expose, no_browser)
+    _serve(state, host, port, expose, no_browser, as_json)
 
 
 def _state(source: str, settings: tuple[str, ...], target: str | None, drop: tuple[str, ...]) -> State:
@@ -70,14 +75,14 @@ def _export(state: State | None, path: Path) -> None:
         raise FileError(f"{path}: the page could not be written ({error}); choose another place.") from error
 
 
-def _serve(state: State | None, host: str, port: int, expose: bool, no_browser: bool) -> None:
+def _serve(state: State | None, host: str, port: int, expose: bool, no_browser: bool, as_json: bool) -> None:
     try:
         from ..explore.server import Server, listen
     except ModuleNotFoundError as error:
         raise InputError("explore needs the package websockets, found none; pip install 'rectilinear[explore]'.") from error
 
     def opened(address: str) -> None:
-        click.echo(address)
+        click.echo(json_text({"address": address}) if as_json else address)
         sys.stdout.flush()
         if not no_browser:
             webbrowser.open(address)

@@ -118,7 +118,7 @@ def dataset_from(
         given = {"--target": target is not None, "--drop": bool(drop), "--precision": precision is not None}
         for option in (name for name, is_given in given.items() if is_given):
             raise InputError(f"{option} belongs to a file, found the named data set {source}; drop it.")
-        return datasets.make(source, **dict(_setting(text) for text in settings))
+        return datasets.make(source, **dict(named_value("--set", text) for text in settings))
     if kind_of(Path(source)) is None:
         raise InputError(
             f"the data must be a file ({', '.join(KINDS)}) or one of {', '.join(datasets.names())}, found {source!r}"
@@ -129,11 +129,12 @@ def dataset_from(
     return Dataset.from_file(source, target, drop, precision)
 
 
-def _setting(text: str) -> tuple[str, Any]:
+def named_value(option: str, text: str) -> tuple[str, Any]:
+    """What `NAME=VALUE`, given to an option, says: a number, list or truth value as JSON has it, or else a word."""
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise InputError(f"--set must read NAME=VALUE, found {text!r}.")
+        raise InputError(f"{option} must read NAME=VALUE, found {text!r}.")
     try:
         return name, json.loads(value)
     except json.JSONDecodeError:
-        return name, value  # a word, which the data set may know or refuse
+        return name, value

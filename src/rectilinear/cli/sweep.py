@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from ..errors import FileError, InputError
+from ..jsonable import json_text
 from ..progress import ProgressBar
 from .group import INTERRUPTED, main
+from .problems import named_value
 
 if TYPE_CHECKING:
     from ..sweep import Plan, Tally
@@ -92,7 +93,7 @@ def run_command(
         click.echo(f"interrupted; the same command goes on with what is left (finished runs are kept in {out})", err=True)
         sys.exit(INTERRUPTED)
     if as_json:
-        click.echo(json.dumps({"runs": tally.of, "found": tally.found, "done": tally.done, "failed": tally.failed}))
+        click.echo(json_text({"runs": tally.of, "found": tally.found, "done": tally.done, "failed": tally.failed}))
     elif not quiet:
         click.echo(f"{tally}; see them by: rectilinear sweep show {shlex.quote(str(out))}")
     sys.exit(1 if tally.failed else 0)
@@ -128,7 +129,7 @@ def _search(
             "runs": found.runs,
             "command": command,
         }
-        click.echo(json.dumps(contents))
+        click.echo(json_text(contents))
     else:
         told = "the smallest counter-example" if found.point else "no counter-example; the nearest point"
         click.echo(f"{told} in {found.runs} runs measures {found.value:.6g} ({condition}):\n  {command}")
@@ -136,24 +137,14 @@ def _search(
 
 
 def _run_point(plan: Plan, at: tuple[str, ...], as_json: bool) -> None:
-    point = dict(_place(text) for text in at)
+    point = dict(named_value("--at", text) for text in at)
     if set(point) != set(plan.grid.axes):
         raise InputError(f"--at must give each of {', '.join(plan.grid.axes)} once, found {', '.join(point)}.")
     run = plan.run_at(point)
     numbers = {name: values.tolist() for name, values in plan.numbers(run).items()}
     click.echo(
-        json.dumps(numbers) if as_json else "\n".join([repr(run), *(f"{name} = {value}" for name, value in numbers.items())])
+        json_text(numbers) if as_json else "\n".join([repr(run), *(f"{name} = {value}" for name, value in numbers.items())])
     )
-
-
-def _place(text: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise InputError(f"--at must read NAME=VALUE, found {text!r}.")
-    try:
-        return name, json.loads(value)
-    except json.JSONDecodeError:
-        return name, value
 
 
 @sweep_group.command("show")
@@ -161,14 +152,16 @@ def _place(text: str) -> tuple[str, Any]:
 @click.option("--measure", help="What to draw; the first measure by default.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Where to draw it; overview.png in the folder by default.")
 @click.option("--csv", type=click.Path(path_type=Path), help="Also write a row per run as CSV.")
-def show_command(folder: Path, measure: str | None, plot: Path | None, csv: Path | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print a row per run as JSON.")
+def show_command(folder: Path, measure: str | None, plot: Path | None, csv: Path | None, as_json: bool) -> None:
     """Print a summary of the sweep in FOLDER and draw it: curves with the spread over seeds, or a map over two axes."""
     from ..plots import sweep_overview
     from ..sweep import open_sweep, to_pandas
     from ..sweep.summary import summary
 
     table = open_sweep(folder)
-    click.echo(summary(folder, table))
+    if not as_json:
+        click.echo(summary(folder, table))
     path = plot or folder / "overview.png"
     try:
         if csv is not None:
@@ -176,14 +169,18 @@ def show_command(folder: Path, measure: str | None, plot: Path | None, csv: Path
         sweep_overview(table, measure).savefig(path)
     except OSError as error:
         raise FileError(f"{path}: it could not be written ({error}); choose another place.") from error
-    click.echo(str(path))
+    click.echo(json_text({"runs": to_pandas(table).to_dict("records"), "plot": str(path)}) if as_json else str(path))
 
 
 @sweep_group.command("consolidate")
 @click.argument("folder", type=click.Path(path_type=Path))
-def consolidate_command(folder: Path) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def consolidate_command(folder: Path, as_json: bool) -> None:
     """Pack the finished runs in FOLDER into one file and remove their small files."""
     from ..sweep import consolidate
 
     path = consolidate(folder)
-    click.echo("nothing to pack" if path is None else str(path))
+    if as_json:
+        click.echo(json_text({"packed": None if path is None else str(path)}))
+    else:
+        click.echo("nothing to pack" if path is None else str(path))
