@@ -80,7 +80,13 @@ DRIVER = """
 def driver(tmp_path, shard="1/1"):
     script = tmp_path / f"driver_{shard[0]}.py"
     script.write_text(textwrap.dedent(DRIVER).format(tests=str(Path(__file__).parent), folder=str(tmp_path), shard=shard))
-    return subprocess.Popen([sys.executable, script])
+    return subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def outcome(process):
+    """Its exit code and what was said, once it and its workers have ended: these hold the other end."""
+    _, said = process.communicate(timeout=120)
+    return process.returncode, said
 
 
 def wait_for(condition, seconds=120.0):
@@ -94,21 +100,17 @@ def test_a_killed_driver_costs_what_was_in_flight(tmp_path):
     process = driver(tmp_path)
     wait_for(lambda: len(list((tmp_path / "runs").glob("*.nc"))) >= 3)
     process.send_signal(signal.SIGKILL)
-    process.wait()
-    settled = [-1, len(executions(tmp_path))]
-    while settled[-1] != settled[-2]:  # its workers end with it, after the run they are at
-        time.sleep(0.5)
-        settled.append(len(executions(tmp_path)))
-    kept = len(list((tmp_path / "runs").glob("*.nc")))
-    assert settled[-1] <= kept + REHEARSALS + 2
+    assert outcome(process) == (-signal.SIGKILL, "")
+    executed, kept = len(executions(tmp_path)), len(list((tmp_path / "runs").glob("*.nc")))
+    assert executed <= kept + REHEARSALS + 2
     table = swept(tmp_path, "slow")
     assert (table["status"] == "done").all()
-    assert len(executions(tmp_path)) == settled[-1] + RUNS - kept + REHEARSALS
+    assert len(executions(tmp_path)) == executed + RUNS - kept + REHEARSALS
 
 
 def test_two_shards_share_a_folder(tmp_path):
     both = [driver(tmp_path, "1/2"), driver(tmp_path, "2/2")]
-    assert [process.wait(120) for process in both] == [0, 0]
+    assert [outcome(process)[0] for process in both] == [0, 0]
     assert (open_sweep(tmp_path)["status"] == "done").all()
     counts = Counter(executions(tmp_path))
     counts["0.1/0"] -= 2  # each rehearses the first point
@@ -117,7 +119,7 @@ def test_two_shards_share_a_folder(tmp_path):
 
 def test_two_drivers_at_the_same_runs_do_no_harm(tmp_path):
     both = [driver(tmp_path), driver(tmp_path)]
-    assert [process.wait(120) for process in both] == [0, 0]
+    assert [outcome(process)[0] for process in both] == [0, 0]
     table = open_sweep(tmp_path)
     assert (table["status"] == "done").all()
     assert not [path for path in (tmp_path / "runs").iterdir() if path.name.startswith(".")]

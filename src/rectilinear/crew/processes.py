@@ -79,7 +79,7 @@ class _Worker(Generic[Item, Result]):
 
 def _serve(work: Callable[[Item], Result], connection: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all processes; the first one decides
-    with suppress(EOFError):
+    with suppress(EOFError, ConnectionError):  # who gave the work is gone, before or while it was done
         while True:
             connection.send(work(connection.recv()))
 
