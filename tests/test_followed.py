@@ -254,6 +254,16 @@ def test_first_fall_finds_the_first_root(seed, degree):
         assert not (fine[: int(found * 20_000)] < -1e-9).any()
 
 
+def test_first_fall_sees_a_dip_of_a_polynomial_that_bends_ever_more():
+    """By its first bend it would turn after the end: it turns at 0.78, below zero, and is above again at the end."""
+    c = np.array([0.85, -2.1, 1.0, 0.3])
+    found = FIRST_FALL(c, 0, 3, 1.0, np.zeros(4))
+    assert 0.6 < found < 0.78
+    assert abs(polynomial.polyval(found, c)) < 1e-12
+    c[0] = 0.9  # now it turns above zero
+    assert FIRST_FALL(c, 0, 3, 1.0, np.zeros(4)) == np.inf
+
+
 def test_a_neuron_without_kinks_follows_the_closed_form():
     """Under a constant drive g, w.g/|g| + a grows as e^(|g| t)."""
     normals = np.array([[1.0, 0.0, 0.0, 0.0]])

@@ -11,6 +11,7 @@ from compiled_parts import from_python
 from rectilinear.events import Events, Kind
 from rectilinear.flow import repeated
 from rectilinear.flow.engines import fork_twins
+from rectilinear.flow.engines.fork_twins import TIGHTER
 from rectilinear.flow.kinks import repelling_points
 
 TIMES = np.linspace(0.0, 20.0, 5)
@@ -83,6 +84,15 @@ def test_no_neuron_goes_another_way_within_a_long_step(seed):
     loose, tight = (rl.simulate(made, [0.0, 50.0], method="follow", rtol=rtol) for rtol in (1e-4, 1e-6))
     assert "repeated" not in tight.provenance
     assert off(loose, tight) < 3e-4
+
+
+@pytest.mark.parametrize("rtol", [1e-4, 1e-5])
+def test_a_kink_neared_by_less_than_the_pulls_still_change_is_not_missed_unsaid(rtol):
+    """At t = 4.04 a neuron is within 0.02 rtol of a kink, which at 1e-5 the last sweep's pulls have it cross and its own do not."""
+    made = RANDOM["random_ordinary_problem"](140_967)
+    loose, tight = (rl.simulate(made, [0.0, 6.5], method="follow", rtol=asked) for asked in (rtol, 1e-7))
+    assert loose.provenance["repeated"].startswith(f"at rtol {rtol / TIGHTER:.2g} up to t = 4.")
+    assert off(loose, tight) < 3.0 * rtol
 
 
 def test_a_fork_is_told_for_the_time_at_which_it_was_passed(monkeypatch):

@@ -110,20 +110,25 @@ def _falls_within(c: Array, first: int, last: int, until: float) -> float:
     if bend - bend_bound > 0.0:  # bends up: look at its lowest point
         if slope >= 0.0:
             return np.inf
-        low, high = 0.0, until
+        low, high, u = 0.0, until, min(-slope / bend, until)
         for _ in range(60):
-            u = min(max(-slope / bend, low), high) if low == 0.0 and high == until else 0.5 * (low + high)
             here, rate = 0.0, 0.0
             for j in range(degree, 0, -1):
                 rate = rate * u + here
                 here = here * u + j * c[first + j]
-            if value(c, first, last, u) < 0.0:
+            height = value(c, first, last, u)
+            if height < 0.0:
                 return _bracketed(c, first, last, 0.0, u) if c[first] > 0.0 else 0.0
             if here > 0.0:
                 high = u
             else:
                 low = u
-            if high - low <= 1e-7 * until or (here <= 0.0 and u == until):
+            if here * here <= 2.0 * (bend - bend_bound) * height or (here <= 0.0 and u == until):
+                return np.inf  # it falls by no more than that
+            before, u = u, u - here / rate
+            if not low < u < high:
+                u = 0.5 * (low + high)
+            if abs(u - before) <= 1e-9 * until:
                 return np.inf
         return np.inf
     return -1.0

@@ -139,16 +139,24 @@ class ForkTwins:
         return self.rtol <= LOOSEST_DECIDED and bool((2.0 * within > doubts)[parting].any())
 
     def _suspected(self, start: Start, step: Swept, doubts: Array) -> Array:
-        """Suspicions (k, 7), with those of neurons whose doubts have turned out to be larger: they are followed again."""
+        """Suspicions (k, 7), with those of neurons whose doubts have turned out to be larger: they are followed again.
+
+        The last sweep's change of the pulls alone may send them to the other side of a line, where their twins then have to begin.
+        """
         happened = np.concatenate(step.happened)[:, :7]
+        suspected = happened[happened[:, 3] == SUSPECT]
         wider = np.flatnonzero(doubts > start.close)
         if len(wider):
             w, a, signs, heights, gaps, _ = start
             begin = Start(w[wider], a[wider], signs[wider], heights[wider], gaps[wider], doubts[wider])
-            again = np.concatenate(self._paths(begin, step.pulls, step.h).happened)[:, :7]
-            again[:, 0] = wider[again[:, 0].astype(np.intp)]
-            happened = np.concatenate([happened[~np.isin(happened[:, 0], wider)], again])
-        return happened[happened[:, 3] == SUSPECT]
+            paths = self._paths(begin, step.pulls, step.h)
+            again = np.concatenate(paths.happened)[:, :7]
+            again = again[again[:, 3] == SUSPECT]
+            rows, lines = _owners_and_lines(again)
+            again[:, 0] = wider[rows]
+            again[paths.end.signs[rows, lines] != step.end.signs[wider[rows], lines], 6] *= -1.0
+            suspected = np.concatenate([suspected[~np.isin(suspected[:, 0], wider)], again])
+        return suspected
 
     def _paths(self, begin: Start, pulls: Array, h: float) -> FollowedPaths:
         """Paths of neurons under these pulls; nowhere, if they do not arrive."""
