@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import rectilinear as rl
 from rectilinear.events import Events, Kind
 from rectilinear.flow.kinks.contact import box_problem, resolve
+from rectilinear.flow.kinks.decisions import Decisions
 from rectilinear.flow.kinks.geometry import Kinks
 
 TINY = 1e-9
@@ -419,3 +420,31 @@ def test_smooth_steps_go_to_the_kink_that_catches_a_neuron():
     assert (
         smooth.statistics["kinks stepped over"] < 50
     )  # crossings; steps that end on the side they came from do not pile up
+
+
+@pytest.mark.parametrize(("behind", "crosses"), [(3e-7, True), (1e-6, False), (2e-6, False), (3e-6, False)])
+def test_who_is_turned_back_by_those_that_cross_before_it_does_not_depend_on_the_tolerance(behind, crosses):
+    """Six neurons near a kink that repels, one behind: as they cross, the long sample's pull turns all others round within 1e-7.
+
+    No weight shows that by then, so that a loose run followed all seven over the kink as if none felt the others.
+    """
+    x = np.array([[0.0, 1e3], [1.0, 1.0], [-1.0, 0.0]])
+    w = np.stack([-1.001 - np.append(1e-9 * np.arange(6), behind), np.ones(7)], axis=1)
+    a = np.append(np.ones(6), 0.1)
+    w[-1] *= 0.1
+    y = [1e3 * float(a @ w[:, 1]), 60.0, -5.0]
+    problem = rl.Problem(rl.Dataset(x, y), rl.Network(2, (7,)), (w, a[None]))
+    for rtol in (1e-4, 1e-5, 1e-9):
+        last = rl.simulate(problem, times=[0.01], method="kinks", rtol=rtol).final[0]
+        assert (last[:6] @ x[1] > 0.0).all()
+        assert bool(last[6] @ x[1] > 0.0) == crosses
+
+
+def test_velocities_that_rounding_may_have_made_are_noted_as_zero():
+    """At a loss of 1e-23 residuals are what rounding of outputs leaves: no crossing is doubtful for which way they point."""
+    network = rl.Network(2, (1,))
+    problem = rl.Problem(rl.Dataset(np.eye(2), [0.0, 1.0]), network, network.init(1.0, seed=0))
+    decisions = Decisions(Kinks(problem))
+    for decisions.rounded, told in ((0.0, True), (1e-15, False)):
+        decisions.note(1.0, 0, 0, Kind.CROSS, -4e-16, 9e-16)
+        assert decisions.events().doubtful[-1] == told
