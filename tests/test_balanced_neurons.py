@@ -101,3 +101,25 @@ def test_a_neuron_that_shrinks_along_a_kink_stays_on_it(angle: float) -> None:
     along = run.weights[0][-1, 0] @ turn.T
     assert 0.0 < along[0] < 1e-80
     assert abs(along[1]) < 1e-12 * along[0]
+
+
+@pytest.mark.parametrize("off", [1.0, 1e2, 1e4])
+def test_balance_counts_in_the_span_of_the_samples_however_long_the_rest_of_a_neuron_is(off: float) -> None:
+    """One sample x, w = -a x/|x| + rest: the neuron shrinks to a = 0 for ever. Rounding of w.x, a share of |w|, let a change its sign."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        x, rest = np.linalg.qr(rng.standard_normal((3, 3)))[0][:2]
+        problem = Problem(Dataset([x], [1.0]), Network(3, (1,)), ([0.07 * x + off * rest], [[-0.07]]), loss="exponential")
+        run = simulate(problem, times=[0.0, 70.0], method="kinks")
+        np.testing.assert_array_less(run.final[1], 0.0)
+        assert run.loss[-1] == pytest.approx(1.0, abs=1e-6)
+        np.testing.assert_allclose(run.weights[0][0], problem.weights[0], rtol=0.0, atol=1e-15 * off)
+
+
+def test_a_neuron_that_is_balanced_only_with_what_no_sample_sees_is_not_balanced() -> None:
+    """|w| = |a| with a part off the span: |w.x| < |a|, so that w.x reaches zero in finite time, and the neuron dies there."""
+    problem = Problem(Dataset([[1.0, 0.0]], [1.0]), Network(2, (1,)), ([[0.3, 0.4]], [[-0.5]]), loss="exponential")
+    run = simulate(problem, times=[0.0, 70.0], method="kinks")
+    assert run.events.kind.tolist() == [Kind.DEATH]
+    assert run.final[0][0].tolist() == pytest.approx([0.0, 0.4], abs=1e-9)
+    assert run.final[1][0, 0] == pytest.approx(-0.4, abs=1e-9)

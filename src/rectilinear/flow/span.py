@@ -16,7 +16,7 @@ from ..events import Events
 from ..network import Network, Weights
 from ..problem import Problem
 from .state import flatten, layers_of, neurons_of, unflatten
-from .tolerances import ALL_AXES, SAME_KINK, SAME_SAMPLE, SAME_SPAN
+from .tolerances import ALL_AXES, BALANCED, SAME_KINK, SAME_SAMPLE, SAME_SPAN
 
 
 class Span:
@@ -44,7 +44,7 @@ class Span:
         elif x is given.x:
             return
         network, (first, second) = given.network, given.weights
-        inside = first @ self.basis.T
+        inside = _balanced(first @ self.basis.T, first, second)
         self.rest = first - inside @ self.basis
         reduced = Network(len(self.basis), network.widths, network.alpha, trainable=network.trainable)
         self.problem = Problem(Dataset(x @ self.basis.T, given.y), reduced, (inside, second), given.loss, given.l2)
@@ -83,6 +83,18 @@ class Span:
         if events is None or self.first_lines is None:
             return events
         return replace(events, line=np.where(events.line >= 0, self.first_lines[events.line], -1))
+
+
+def _balanced(inside: Array, first: Array, second: Array) -> Array:
+    """The part `inside` (h, span) the span of weights `first` (h, d), as long as a_h where it is so up to rounding.
+
+    What the flow conserves is |w|^2 - a^2 of that part, and where it is zero a never changes its sign (kinks/balance.py). Rounding of the
+    part is a share of |w| as a whole, which may be far larger.
+    """
+    seen, whole, outgoing = np.linalg.norm(inside, axis=1), np.linalg.norm(first, axis=1), np.abs(second[0])
+    rounded = np.abs(seen**2 - outgoing**2) <= BALANCED * (whole * seen + outgoing**2)
+    factors = np.where(rounded & (seen > 0.0), outgoing / np.where(seen > 0.0, seen, 1.0), 1.0)
+    return np.asarray(factors[:, None] * inside)
 
 
 def _span(x: Array) -> Array | None:
