@@ -514,19 +514,24 @@ def test_stagewise_updates_are_those_of_the_dense_system(train, l2):
         _, g, pull, curvature, _, _ = frozen_velocity(theta, field)
         at = linearise(theta, field, collocation.EIGENVALUES / h + l2, g, pull, curvature)
         trains = np.append(np.repeat(moves[0], d), moves[1])
-        stages, fields = (trains * rng.standard_normal((5, *theta.shape)) for _ in range(2))
+        stages, fields = trains * rng.standard_normal((5, *theta.shape)), np.empty((5, *theta.shape))
         curvatures = rng.uniform(0.1, 1.0, (5, samples))
+        pulls, ahead = rng.standard_normal((2, 5, samples))
         dense = np.kron(inverse / h, np.eye(theta.size)) + l2 * np.eye(5 * theta.size)
         dense -= np.kron(np.eye(5), arrow_matrices(group, g, moves))
         for s, curved in enumerate(curvatures):
             here = slice(s * theta.size, (s + 1) * theta.size)
             slopes = output_slopes(theta + stages[s], group, seen, moves)
             dense[here, here] += slopes @ (curved[:, None] * slopes.T)
+            fields[s] = (slopes @ pulls[s]).reshape(theta.shape) - l2 * trains * (theta + stages[s])
         left = fields - np.tensordot(inverse / h, stages, 1)
         update = np.empty_like(stages)
-        solve_stagewise(at, field, h, curvatures, fields, stages, update)
+        solve_stagewise(at, field, h, curvatures, pulls, ahead, stages, update)
         expected = np.linalg.solve(dense, left.ravel()).reshape(stages.shape)
         np.testing.assert_allclose(update, expected, rtol=0, atol=1e-10 * np.abs(expected).max())
+        for s, curved in enumerate(curvatures):
+            moved = output_slopes(theta + stages[s], group, seen, moves).T @ expected[s].ravel()
+            np.testing.assert_allclose(ahead[s], pulls[s] - curved * moved, rtol=0, atol=1e-10 * np.abs(expected).max())
 
 
 def test_collocation_has_the_nodes_and_weights_of_radau():

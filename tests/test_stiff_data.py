@@ -62,6 +62,24 @@ def test_a_flow_that_still_moves_is_not_at_rest(seed: int) -> None:
     assert_right(Problem(Dataset(x, y), net, net.init(scale=0.1, seed=seed)), [0.0, 0.01, 1.0, 50.0])
 
 
+@pytest.mark.parametrize("seed", [0, 2])
+def test_a_run_does_not_rest_at_its_very_start(seed: int) -> None:
+    """Drives of large weights that rounding could make: runs rested at t = 0, where a step as long as the way so far moves nothing.
+
+    The pulls cancel in stiff directions, as they do after a while; the loss falls to a half and to a fiftieth of what it was.
+    """
+    rng = np.random.default_rng(seed)
+    x, theta = rng.standard_normal((8, 3)) * np.geomspace(1e-3, 1e3, 8)[:, None], 1e5 * rng.standard_normal((4, 4))
+    net, weights = Network(3, (4,), alpha=0.999), (theta[:, :3], theta[None, :, 3])
+    seen = np.where(theta[:, :3] @ x.T > 0.0, 1.0, 0.999)[:, :, None] * x
+    slopes = np.concatenate([theta[:, 3, None, None] * seen, seen @ theta[:, :3, None]], axis=2)
+    axes = np.linalg.eigh(np.einsum("eij,emj->im", slopes, slopes))[1][:, :5]
+    y = net.output(weights, x) + axes @ axes.T @ (240.0 * rng.standard_normal(8))
+    run, tight = (simulate(Problem(Dataset(x, y), net, weights), [0.0, 10.0], rtol=rtol) for rtol in (1e-9, 1e-10))
+    assert run.loss[-1] < 0.6 * run.loss[0]
+    assert apart(run, tight) < 1e-9
+
+
 @pytest.mark.parametrize("seed", [21, 22])
 def test_steps_are_as_long_as_errors_allow_where_stiff_directions_turn(seed: int) -> None:
     """With the Jacobian of a step's start Newton made more than 6,000 steps of either, and got to t = 1."""

@@ -84,7 +84,7 @@ KERNELS = {
     "collocation.integrals_to": "f1 f1",
     "collocation.stages_at": "f3 f1",
     "steppers.radau.collocation_step": "f2 FrozenField Accuracy f b Nodes",
-    "steppers.stagewise.solve_stagewise": "Linearisation FrozenField f f2 f3 f3 f3",
+    "steppers.stagewise.solve_stagewise": "Linearisation FrozenField f f2 f2 f2 f3 f3",
 }
 
 

@@ -127,6 +127,7 @@ def _newton(
     """Solve for the stages; whether that succeeded, evaluations of the field, the last rate of convergence."""
     theta, stages, (neurons, width) = at.theta, nodes.stages, at.theta.shape
     fields, step, curvatures = np.empty_like(stages), np.empty_like(stages), np.empty((STAGES, field.seen.shape[1]))
+    ahead = np.zeros_like(curvatures)
     enough = max(NEWTON_TOLERANCE * accuracy.rtol, NEWTON_ROUNDING)
     previous, rate, converged, at_noise = -1.0, 0.0, False, False
     for iteration in range(NEWTON_MAX + 1):
@@ -135,7 +136,7 @@ def _newton(
             # the rate at which rounding goes on says nothing of longer steps
             return converged, STAGES * (iteration + 1), 0.0 if at_noise else rate
         if stagewise:
-            solve_stagewise_apart(at, field, h, curvatures, fields, stages, step)
+            solve_stagewise_apart(at, field, h, curvatures, nodes.pulls[1:], ahead, stages, step)
         else:
             _solve_for_update(at, field, h, fields, stages, step)
         largest = 0.0

@@ -3,11 +3,19 @@
 Directions that change outputs are stiff, and turn as neurons move. Where some are 1e6 times as stiff as others, what a turn of the
 first by 1e-6 leaves is as large as the others: with the Jacobian kept, steps must be shorter than that.
 
-The arrow matrices B of frozen.py hold nothing stiff and are kept. With j_s at stage s, j = diag(j_1, ..., j_5) and R what is left,
+The arrow matrices B of frozen.py hold nothing stiff and are kept. The field at stage s is j_s q_s, q_s the pulls, less weight decay. With
+j = diag(j_1, ..., j_5) and r = A^{-1} stages / h + l2 (theta + stages) Newton's update u of the stages has
 
-    (A^{-1}/h - B + j C j^T) update = R,   so   update = L^{-1} (R - j (I + C K)^{-1} C j^T L^{-1} R),   K = j^T L^{-1} j,
+    (L + j C j^T) u = j q - r,   L = A^{-1}/h + l2 - B,
 
-where L = A^{-1}/h - B falls apart by the eigenvalues of A^{-1}, and I + C K has 5 n rows (n samples). It is solved in ordinary time only.
+where L falls apart by the eigenvalues of A^{-1}. Solved for u by Woodbury's formula, u is a difference of terms h |J| times as large, and
+from h |J| = 1e15 on no digit of it is left. So it is solved for the pulls q - C j^T u that the update leads to, as p + dp, where p are
+those that the update before has led to (at first none):
+
+    (I + C K) dp = q - p - C j^T L^{-1} (j p - r),   u = L^{-1} (j (p + dp) - r),   K = j^T L^{-1} j.
+
+q - p and j p - r go to zero as Newton converges, and rounding with them. I + C K has 5 n rows (n samples). It is solved in ordinary time
+only.
 """
 
 from __future__ import annotations
@@ -24,18 +32,29 @@ from ..small_systems import solve_in_place
 
 @part_of_its_own
 def solve_stagewise(
-    at: Linearisation, field: FrozenField, h: float, curvatures: Array, fields: Array, stages: Array, update: Array
+    at: Linearisation,
+    field: FrozenField,
+    h: float,
+    curvatures: Array,
+    pulls: Array,
+    ahead: Array,
+    stages: Array,
+    update: Array,
 ) -> None:
-    """Write Newton's update of the stages (5, neurons, inputs + 1), where the field and the diagonals of C (5, samples) are these."""
+    """Write Newton's update of the stages (5, neurons, inputs + 1), where pulls and the diagonals of C (5, samples) are these.
+
+    `ahead` (5, samples) are the pulls that the update before has led to, or zero; they become those that this one leads to.
+    """
     samples, (neurons, width) = curvatures.shape[1], at.theta.shape
-    left = np.empty_like(stages)
+    left, drives = np.empty_like(stages), np.empty((neurons, width))
     for s in range(STAGES):
+        _drives(at.theta, field, stages[s], ahead[s], drives)
         for e in range(neurons):
             for j in range(width):
                 slope = 0.0
                 for other in range(STAGES):
                     slope += SLOPES[s + 1, other + 1] * stages[other, e, j]
-                left[s, e, j] = fields[s, e, j] - slope / h
+                left[s, e, j] = drives[e, j] - slope / h - field.l2 * (at.theta[e, j] + stages[s, e, j])
     _solve_uncoupled(at, field, left, update)
     matrix, push = np.zeros((STAGES * samples, STAGES * samples)), np.empty((STAGES * samples, 1))
     _add_kernels(at, field, stages, matrix)
@@ -43,19 +62,19 @@ def solve_stagewise(
         _outputs(at.theta, field, stages[s], update[s], push[s * samples : (s + 1) * samples, 0])
         for i in range(samples):
             row = s * samples + i
-            push[row, 0] *= curvatures[s, i]
+            push[row, 0] = pulls[s, i] - ahead[s, i] - curvatures[s, i] * push[row, 0]
             for column in range(matrix.shape[1]):
                 matrix[row, column] *= curvatures[s, i]
             matrix[row, row] += 1.0
     solve_in_place(matrix, push)
     for s in range(STAGES):
-        _drives(at.theta, field, stages[s], push[s * samples : (s + 1) * samples, 0], left[s])
-    change = np.empty_like(stages)
-    _solve_uncoupled(at, field, left, change)
-    for s in range(STAGES):
+        _drives(at.theta, field, stages[s], push[s * samples : (s + 1) * samples, 0], drives)
+        for i in range(samples):
+            ahead[s, i] += push[s * samples + i, 0]
         for e in range(neurons):
             for j in range(width):
-                update[s, e, j] -= change[s, e, j]
+                left[s, e, j] += drives[e, j]
+    _solve_uncoupled(at, field, left, update)
 
 
 @part
