@@ -66,6 +66,28 @@ def test_collocation_converges_with_order_nine(loss, end, steps, l2, stagewise):
     )  # few steps, so that errors stay above rounding
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_newton_converges_where_rounding_is_as_large_as_stiff_directions(seed):
+    """h |J| = 5e15, where an update by Woodbury's formula keeps no digit and Newton diverged.
+
+    A nearly linear network of large weights, whose pulls cancel in the stiff directions, as they do after a while.
+    """
+    rng = np.random.default_rng(seed)
+    x, theta = rng.standard_normal((10, 4)) * np.geomspace(1e-3, 1e3, 10)[:, None], 1e5 * rng.standard_normal((12, 5))
+    seen = np.where(theta[:, :-1] @ x.T > 0.0, 1.0, 0.999)[:, :, None] * x
+    slopes = np.concatenate(
+        [theta[:, -1:, None] * seen.transpose(0, 2, 1), (seen @ theta[:, :-1, None])[:, None, :, 0]], axis=1
+    )
+    values, axes = np.linalg.eigh(np.einsum("eji,ejm->im", slopes, slopes) / 10)
+    pulls = axes[:, :6] @ axes[:, :6].T @ (100.0 * rng.standard_normal(10))
+    y = read_only(np.einsum("eij,ej,e->i", seen, theta[:, :-1], theta[:, -1]) + 10 * pulls)
+    field = frozen.FrozenField(np.arange(12), seen, y, np.ones(10, dtype=bool), np.ones(2), 0, 0.0, False)
+    nodes = radau.Nodes(np.zeros((5, *theta.shape)), np.empty(6), np.empty((6, 10)), np.empty(6))
+    accuracy = radau.Accuracy(np.linalg.norm(theta, axis=1), 1e9, 1e-9, np.zeros((12, 4)), 0.0)
+    h = 5e15 / values[-1]
+    assert radau.collocation_step(theta, field, accuracy, h, True, nodes)[0] >= 0.0
+
+
 @pytest.mark.parametrize("seed", [2, 4, 10, 11])
 def test_stiff_steps_are_solved_to_the_tolerance(seed):
     """Rows of lengths 1e-3 to 1e3: a step moves stiff directions at once, and what Newton leaves shows in |w|^2 - a^2.
@@ -301,3 +323,15 @@ def test_late_phases_are_stepped_by_stabilised_steps(monkeypatch, widths):
     assert fast.statistics["stabilised"] > 0
     assert 3 * fast.statistics["gradients"] < plain.statistics["gradients"]
     np.testing.assert_allclose(fast.loss, plain.loss, atol=1e-6 * plain.loss[0])
+
+
+@pytest.mark.parametrize("rtol", [1e-9, 1e-11])
+def test_outputs_settle_in_their_own_time_where_weights_hardly_move(rtol):
+    """Large weights, labels of 1e-6, one input: f' = (y - f) x^2 (w^2 + a^2 summed), w and a constant to 1e-8. One step passed over it."""
+    net = rl.Network(inputs=1, widths=(2,), alpha=1.0)
+    problem = rl.Problem(rl.Dataset([[1.5]], [1e-6]), net, ([[-6.0], [-6.0]], [[-7.0, 7.0]]))
+    times = np.array([0.0, 0.001, 0.005, 0.01, 1.0, 1e4])
+    run = rl.simulate(problem, times=times, method="kinks", rtol=rtol)
+    rate = 1.5**2 * (2 * 6.0**2 + 2 * 7.0**2)
+    np.testing.assert_allclose(run.loss / run.loss[0], np.exp(-2.0 * rate * times), rtol=0.0, atol=1e-6)
+    assert run.audit.energy_residual < 1e-4  # beyond, its card says that they disagree

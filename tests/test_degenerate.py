@@ -7,9 +7,10 @@ from scipy.special import expi
 
 import rectilinear as rl
 from rectilinear.events import Kind
+from rectilinear.flow.collocation import earliest
 from rectilinear.flow.kinks import origin
 from rectilinear.flow.kinks.geometry import Kinks
-from rectilinear.flow.kinks.origin import _trace, exit_from_origin
+from rectilinear.flow.kinks.origin import _trace, exit_from_origin, highest_potential
 
 
 def test_a_neuron_that_dies_under_weight_decay_stays_dead_and_decays():
@@ -463,3 +464,25 @@ def test_rounding_ends_no_hold_where_outputs_are_large(seed):
     assert run.status is rl.Status.FINISHED
     assert run.events.count(Kind.HOLD) < 40
     assert not run.events.doubtful.any()
+
+
+@pytest.mark.parametrize("seed", [2, 4])
+def test_a_neuron_leaves_the_origin_as_soon_as_its_potential_is_positive(seed: int) -> None:
+    """Many kinks pass through its ray: what rounding leaves along those that it rests on must not seem ahead of it."""
+    rng = np.random.default_rng(seed)
+    x = rng.integers(-1, 2, (30, 4)).astype(float)
+    x = x[x.any(axis=1)]
+    network = rl.Network(4, (1,))
+    kinks = Kinks(rl.Problem(rl.Dataset(x, np.ones(len(x))), network, network.init(1.0, seed=0)))
+    first, change = rng.normal(size=(2, len(x)))
+    first, change = first - 3.0 * np.abs(first), 8.0 * np.abs(change)
+
+    def share(u: float) -> float:
+        pull = first + u * change
+        return highest_potential(kinks, 1.0, pull) / float(np.abs(pull) @ np.linalg.norm(x, axis=1))
+
+    for least in (2e-9, 5e-9, 1e-8, 3e-8):  # below 1e-9 the velocity is rounding
+        u = earliest(lambda u, least=least: share(u) > least, 1e-15)
+        assert share(u) < 10.0 * least
+        assert exit_from_origin(kinks, 1.0, first + u * change, []) is not None
+    assert exit_from_origin(kinks, 1.0, first, []) is None

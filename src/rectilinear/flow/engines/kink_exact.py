@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...arrays import Array, Indices, Signs
+from ...arrays import Array, Indices
 from ...errors import FlowError
 from ...events import Events
 from ...problem import Problem
-from ..collocation import ALL_NODES, BARYCENTRIC, STAGES
+from ..collocation import STAGES
 from ..deadline import look_at_clock
 from ..field.frozen import rounding
 from ..kinks.balance import Balance
@@ -30,13 +30,12 @@ from ..steppers.step_size import StepControl
 from ..tolerances import HOLD_BAND, PAST_KINK_HEIGHT, ROUNDED_SUM, SAME_TIME, SMALLEST_STEP, TINY
 from .clock import Clock, OrdinaryClock
 from .kept_jacobian import NEWTON_FAILED, KeptJacobian
-from .light_neurons import KnownStep
+from .light_neurons import KnownStep, Light
 from .moving_field import MovingField, OrdinaryField
-from .step import Step, resting
+from .step import Step, resting, slope_at_end
 from .step_events import Pending, StepEvents
 
 IMPLICIT_CONTROL = StepControl(order=STAGES + 1)
-FOLLOWED_CONTROL = StepControl(order=3, safety=1.0)  # what others see of followed neurons grows as the cube of the step
 # by which every further refusal in a row shortens the next try: what an event excites in stiff directions looks alike in steps of any
 # length that is long for them
 IMPATIENCE = 0.5
@@ -48,11 +47,8 @@ SURELY_MOVED = 10.0  # times as far as by rounding: neurons that the last step m
 LANDINGS = 6  # attempts to land on an event; each gains several digits
 STILL_AT_EVENT = 1e-3  # of where the event's function begins: as far below zero it may end
 FAR = 1.5  # times the step that a polynomial is of: it says nothing beyond
-JUST_BEFORE = 1e-4  # of the step, from where to its end the slope of an event's function is taken
 DOUBT_GROWTH, MOST_DOUBTS = 2.0, 40  # of what is rounding of holds, by each event beyond two for every group at one moment
 FEW = 4  # neurons that may meet kinks in one step before the step is shortened rather than cut at the first of them
-_SHARES = BARYCENTRIC / (1.0 - JUST_BEFORE - ALL_NODES)
-BASIS_JUST_BEFORE = _SHARES / _SHARES.sum()  # without the kernel, which importing this file would compile
 
 
 class KinkEngine:
@@ -65,7 +61,6 @@ class KinkEngine:
         self.name, self.chattering, self.decisions, self.kinks = clock.name, False, decisions, decisions.kinks
         self.longest_jump = float(np.abs(self.kinks.lengths).max())
         self.reach = float(np.linalg.norm(problem.x, axis=1).mean())
-        self.bends = np.full(len(problem.y), 1.0 / len(problem.y))
         self.balance = Balance(problem)
         self.energy, self.estimated_error, self.step_size = start.energy, 0.0, 0.0
         self.steps = self.rejected = self.refused = self.evaluations = self.standing = self.tries = 0
@@ -95,7 +90,7 @@ class KinkEngine:
     # ------------------------------------------------------------------ steps
 
     def attempt(self, t_end: float) -> bool:
-        self.pending = None
+        self.pending, self.left = None, self.clock.length_to(t_end)
         if self.at_rest():
             self.rests_until = t_end
             self.step = resting(
@@ -104,7 +99,6 @@ class KinkEngine:
             return True
         if self.step_size == 0.0:
             self.step_size = self._first_step()
-        self.left = self.clock.length_to(t_end)
         h = min(self.step_size, self.light_step, self.left)
         self.moment, self.tries = (self.moment, self.tries + 1) if self._stands() else (self.clock.s, 0)
         solved = self._try(h)
@@ -130,28 +124,35 @@ class KinkEngine:
     def _rests(self) -> bool:
         """The same with a look at the present state, which also says how accurate steps can be."""
         groups, problem, pull = self.groups, self.problem, self.pull
-        bends = self.bends if problem.loss.name == "square" else np.abs(pull)  # bounds of dpull/df
         sizes, noises, noise, output_noise, made_all = rounding(
-            groups.carried, groups.group, groups.seen, problem.y, pull, bends, ROUNDED_SUM
+            groups.carried, groups.group, groups.seen, problem.y, pull, self._bends(), ROUNDED_SUM
         )
         sizes = np.maximum(sizes, TINY)
         self.accuracy = self.field.accuracy(sizes, noises, noise, output_noise)
+        self.decisions.rounded = self.accuracy.noise
         if made_all and problem.l2 == 0.0:
             return self.accuracy.noise == 0.0 or self._only_rounding_moves(sizes)
         return self.last is not None and self.clock.shows_rest(self.last, sizes)
 
+    def _bends(self) -> Array:
+        """Bounds of -dpull/df."""
+        pull = self.pull
+        return np.full_like(pull, 1.0 / len(pull)) if self.problem.loss.name == "square" else np.abs(pull)
+
     def _only_rounding_moves(self, sizes: Array) -> bool:
-        """Whether a step as long as the way so far moves neurons no further than rounding, most of which acts where all is stiff."""
+        """Whether a step as long as all that is left moves neurons no further than rounding, most of which acts where all is stiff."""
         if self.last is not None and self.last.moved(sizes) > SURELY_MOVED * self.rounded:
             return False
-        if self.clock.s == 0.0 or not self._try(self.clock.s):
-            return self.clock.s == 0.0
-        return self.step.moved(sizes) <= self.rounded
+        return self._try(self.left) and self.step.moved(sizes) <= self.rounded
 
     def _first_step(self) -> float:
-        """A hundredth of the time the fastest neuron needs to change by its own size."""
+        """A hundredth of the time the fastest neuron needs to change by its own size, or what large weights need to settle the outputs.
+
+        By then neurons may hardly have moved, so that no error of theirs shows that a longer step passes over it.
+        """
         drive = np.linalg.norm(self.pull @ self.groups.seen, axis=1).max() + self.problem.l2
-        return 0.01 / max(float(drive), TINY)
+        settling = (self.neuron_sizes**2).sum() * (self._bends() * (self.problem.x**2).sum(axis=1)).max()
+        return 1.0 / max(100.0 * float(drive), float(settling), TINY)
 
     def _try(self, h: float) -> bool:
         """Make a step of this length; whether it could be solved."""
@@ -270,7 +271,7 @@ class KinkEngine:
             row = self.events_ahead.row(pending, self.step)
             if abs(row[-1]) <= tolerance:
                 return True
-            slope = (row[-1] - BASIS_JUST_BEFORE @ row) / (JUST_BEFORE * length)
+            slope = slope_at_end(row) / length
             before, after = ((length, row[-1]), after) if row[-1] > 0.0 else (before, (length, row[-1]))
             length -= row[-1] / slope if slope < 0.0 else np.inf
             if not before[0] < length < after[0]:
@@ -283,32 +284,21 @@ class KinkEngine:
 
     def _follow(self, neurons: Indices) -> bool:
         """Follow these neurons through the step by themselves, if the others cannot see the difference at this tolerance."""
-        groups, h = self.groups, self.step.h
-        with self.decisions.trial() as keep:
-            followed = self._followed(neurons, 1.0)
-            if followed is None:
-                self.light_step = 0.3 * h
-            else:
-                unfollowed = groups.some(neurons, groups.carried + self.step.stages[-1])
-                change = self.kinks.outputs(*followed) - self.kinks.outputs(unfollowed, groups.patterns[neurons])
-                seen = h * float(np.abs(change).max()) * self.reach / self.rtol
-                self.light_step = h * FOLLOWED_CONTROL.growth(2.0 * seen)
-                if seen <= 1.0:
-                    keep()
-                    energy = self._known(1.0).gained(change, followed[0], unfollowed)
-                    self.pending = Pending(followed=(neurons, *followed), energy=energy)
-                    return True
-        return False
-
-    def _followed(self, neurons: Indices, end: float) -> tuple[Array, Signs] | None:
-        """Weights and patterns of these neurons at `end` (1 is the whole step); None if that takes too many events."""
         groups = self.groups
-        theta, signs = groups.some(neurons, groups.carried), groups.patterns[neurons].copy()
-        return self._known(end).follow(neurons, theta, signs, PAST_KINK_HEIGHT * groups.sizes[neurons])
+        unfollowed = groups.some(neurons, groups.carried + self.step.stages[-1])
+        with self.decisions.trial() as keep:
+            light, counts = Light.among(groups, neurons), self.reach / self.rtol
+            factor, result = self._known().follow_unseen(light, unfollowed, self._bends(), counts)
+            self.light_step = factor * self.step.h
+            if result is None:
+                return False
+            keep()
+        self.pending = Pending(followed=(neurons, *result[:2]), energy=result[2])
+        return True
 
-    def _known(self, end: float) -> KnownStep:
+    def _known(self) -> KnownStep:
         step = self.step
-        return KnownStep(self.problem, self.decisions, self.field.train, step.pulls, self.clock.s, step.h, end)
+        return KnownStep(self.problem, self.decisions, self.field.train, step.pulls, self.clock.s, step.h)
 
     # ------------------------------------------------------------------ looking and moving
 
@@ -329,20 +319,8 @@ class KinkEngine:
         moved, passed = self.step.at(shares)
         theta = groups.all_paths(groups.carried + moved)
         if self.pending is not None and self.pending.followed is not None:
-            self._follow_to(shares, self.pending.followed[0], theta, passed)
+            self._known().follow_up_to(shares, Light.among(groups, self.pending.followed[0]), theta, passed)
         return flatten(layers_of(theta)), self.energy + passed
-
-    def _follow_to(self, shares: Array, neurons: Indices, theta: Array, passed: Array) -> None:
-        """Write these neurons, followed up to each share of the step, into theta (shares, neurons, inputs + 1); what that adds to the
-        integral of the squared speed is added to `passed` (shares,)."""
-        for k in np.flatnonzero(shares):
-            with self.decisions.trial():
-                part = self._followed(neurons, float(shares[k]))
-            if part is not None:  # else as if they had met no kink: the others cannot see the difference
-                unfollowed = theta[k, neurons]
-                change = self.kinks.outputs(*part) - self.kinks.outputs(unfollowed, self.groups.patterns[neurons])
-                passed[k] += self._known(float(shares[k])).gained(change, part[0], unfollowed)
-                theta[k, neurons] = part[0]
 
     def commit(self) -> tuple[float, float]:
         step, groups = self.step, self.groups

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,8 +15,10 @@ from ..collocation import ALL_NODES, STAGES, basis_at, first_root
 from ..deadline import chunks, look_at_clock
 from ..kinks.decisions import Decisions
 from ..kinks.holds import first_fall, functions_of, side_left
+from ..kinks.neuron_groups import Groups
+from ..steppers.step_size import StepControl
 from ..threads import in_shares
-from ..tolerances import HOLD_BAND
+from ..tolerances import HOLD_BAND, PAST_KINK_HEIGHT
 from .light_neuron_kernels import (
     MOST_LIGHT_EVENTS,
     NEEDS_DECISION,
@@ -28,6 +31,27 @@ from .light_neuron_kernels import (
     pulls_at,
 )
 
+FOLLOWED_CONTROL = StepControl(order=3, safety=1.0)  # what others see of followed neurons grows as the cube of the step
+NOT_FOLLOWED = 0.3  # of a step through which neurons could not be followed is tried next
+
+
+class Light(NamedTuple):
+    """Neurons (m,) at the start of a step, their weights (m, inputs + 1), patterns (m, lines), and how far past a kink counts as past."""
+
+    neurons: Indices
+    theta: Array
+    signs: Signs
+    bands: Array
+
+    @classmethod
+    def among(cls, groups: Groups, neurons: Indices) -> Light:
+        """These neurons of groups that begin a step."""
+        theta, signs = groups.some(neurons, groups.carried), groups.patterns[neurons].copy()
+        return cls(neurons, theta, signs, PAST_KINK_HEIGHT * groups.sizes[neurons])
+
+    def copied(self) -> Light:
+        return Light(self.neurons, self.theta.copy(), self.signs.copy(), self.bands)
+
 
 @dataclass(frozen=True)
 class KnownStep:
@@ -39,7 +63,52 @@ class KnownStep:
     pulls: Array
     t: float
     h: float
-    end: float
+    end: float = 1.0
+
+    def follow_unseen(
+        self, light: Light, unfollowed: Array, bends: Array, counts: float
+    ) -> tuple[float, tuple[Array, Signs, float] | None]:
+        """These neurons at the end of the step, and what following them adds to the integral of |d theta/dt|^2; None if others see it.
+
+        They do if h times the change of an output, against neurons `unfollowed` (m, inputs + 1) at the end, exceeds 1/`counts`. `bends`
+        (samples,) bound -dpull/df. The factor comes first by which a step would have to be longer to be seen.
+        """
+        followed = self.follow(*light.copied())
+        if followed is None:
+            return NOT_FOLLOWED, None
+        outputs = self.decisions.kinks.outputs
+        change = outputs(*followed) - outputs(unfollowed, light.signs)
+        seen = self.h * float(np.abs(change).max()) * counts
+        if seen <= 1.0 and not self._pass_alike(light, followed[1], -bends * change):
+            return NOT_FOLLOWED, None
+        result = (*followed, self.gained(change, followed[0], unfollowed)) if seen <= 1.0 else None
+        return FOLLOWED_CONTROL.growth(2.0 * seen), result
+
+    def _pass_alike(self, light: Light, after: Signs, change: Array) -> bool:
+        """Whether neurons pass the same kinks that repel if the pulls are changed by `change` (samples,) throughout the step.
+
+        What crossing such a kink does to the pulls is too little to be seen in other weights. Yet it may turn neurons back that come a
+        little later, and for good, as paths part there.
+        """
+        with self.decisions.trial():
+            changed = replace(self, pulls=self.pulls + change).follow(*light.copied())
+        if changed is None:
+            return False
+        repels = light.theta[:, -1:] * self.decisions.kinks.jumps(self.pulls[0]) > 0.0
+        return not bool((repels & (changed[1] != after)).any())
+
+    def follow_up_to(self, shares: Array, light: Light, theta: Array, passed: Array) -> None:
+        """Write these neurons, followed up to each share of the step, into theta (shares, neurons, inputs + 1); what that adds to the
+        integral of the squared speed is added to `passed` (shares,)."""
+        neurons, outputs = light.neurons, self.decisions.kinks.outputs
+        for k in np.flatnonzero(shares):
+            step = replace(self, end=float(shares[k]))
+            with self.decisions.trial():
+                followed = step.follow(*light.copied())
+            if followed is not None:  # else as if they had met no kink: the others cannot see the difference
+                unfollowed = theta[k, neurons]
+                passed[k] += step.gained(outputs(*followed) - outputs(unfollowed, light.signs), followed[0], unfollowed)
+                theta[k, neurons] = followed[0]
 
     def gained(self, change: Array, followed: Array, unfollowed: Array) -> float:
         """What following neurons adds to the integral of |d theta/dt|^2, where it changes the outputs by `change` (samples,).

@@ -7,7 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...arrays import Array
-from ..collocation import NODES, STAGES, WEIGHTS, integrals_to, stages_at
+from ..collocation import ALL_NODES, BARYCENTRIC, NODES, STAGES, WEIGHTS, integrals_to, stages_at
+
+JUST_BEFORE = 1e-4  # of the step, from where to its end the slope of an event's function is taken
+_SHARES = BARYCENTRIC / (1.0 - JUST_BEFORE - ALL_NODES)
+BASIS_JUST_BEFORE = _SHARES / _SHARES.sum()  # without the kernel, which importing this file would compile
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,3 +82,8 @@ def resting(carried: Array, pull: Array, objective: float) -> Step:
     return Step(
         0.0, 0.0, np.zeros((STAGES, *carried.shape)), np.zeros(nodes), np.tile(pull, (nodes, 1)), np.full(nodes, objective)
     )
+
+
+def slope_at_end(row: Array) -> float:
+    """The slope at the end of a step, per step, of what has the values `row` (6,) at its nodes."""
+    return float(row[-1] - BASIS_JUST_BEFORE @ row) / JUST_BEFORE

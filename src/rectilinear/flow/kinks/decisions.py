@@ -33,6 +33,7 @@ class Decisions:
 
     def __init__(self, kinks: Kinks) -> None:
         self.kinks = kinks
+        self.rounded = 0.0  # drive that rounding may make: velocities within it are noted as zero
         self.log: Log = []
         self._together: list[Events] = []  # of many neurons at once, which a list of each would take long to make
         self.exits: dict[tuple[float, bytes], tuple[Signs | None, int]] | None = (
@@ -67,7 +68,8 @@ class Decisions:
     def note(
         self, t: float, h: int, line: int, kind: Kind, below: float = 0.0, above: float = 0.0, multiplier: float = np.nan
     ) -> None:
-        self.log.append((float(t), int(h), int(line), kind, float(below), float(above), float(multiplier)))
+        below, above = (0.0 if abs(speed) <= self.rounded else float(speed) for speed in (below, above))
+        self.log.append((float(t), int(h), int(line), kind, below, above, float(multiplier)))
 
     def note_crossings(self, times: Array, neurons: Indices, lines: Indices, below: Array, above: Array) -> None:
         """Crossings of many neurons."""
