@@ -218,7 +218,9 @@ class KinkEngine:
         """When within the step a hold first ends, be it on a kink or at w = 0."""
         ahead, found = self.events_ahead, []
         if len(ahead.holds):  # a neuron that will not get past its kink before the run ends is not released
-            found.append(ahead.first_release(step, self._hold_band(), PAST_KINK_HEIGHT / self.left))
+            # pulls go on through events: what landing on a kink does to large outputs is stiff, gone by the first node, and ends no hold
+            pulls = np.concatenate([self.pull[None], step.pulls[1:]])
+            found.append(ahead.first_release(pulls, self._hold_band(), PAST_KINK_HEIGHT / self.left))
         if len(ahead.asleep):
             found.append(ahead.first_waking(step))
         return min((leaving for leaving in found if leaving is not None), key=lambda leaving: leaving[0], default=None)

@@ -67,13 +67,13 @@ class StepEvents:
             heights[:, carriers, near] = path[:, carriers, :-1] @ normals[near].T
         return all_crossings(heights, self.groups.carrying, self.watched_signs, PAST_KINK_HEIGHT * self.groups.sizes)
 
-    def first_release(self, step: Step, band: float, slowest: float) -> tuple[float, Pending] | None:
-        """When within the step a hold first ends; speeds below `slowest` end none."""
-        found = self.holds.first_end(step.pulls, band, slowest)
+    def first_release(self, pulls: Array, band: float, slowest: float) -> tuple[float, Pending] | None:
+        """When within a step with pulls (6, samples) at its nodes a hold first ends; speeds below `slowest` end none."""
+        found = self.holds.first_end(pulls, band, slowest)
         if found is None:
             return None
         u, group, line, side = found
-        leaves, away = side_left(step.pulls @ self.holds.both(group, line).T, u, side, band)
+        leaves, away = side_left(pulls @ self.holds.both(group, line).T, u, side, band)
         return u, Pending(group=group, line=line, side=side, leaves=leaves, away=away)
 
     def first_waking(self, step: Step) -> tuple[float, Pending] | None:
