@@ -209,7 +209,7 @@ class KinkEngine:
         overdue = bool(np.any((lines == len(self.kinks)) & (times == 0.0)))
         if len(times) > 1 and release is None and not overdue and self._follow(neurons):
             return True
-        if len(times) > FEW and times[first] > 0.0:
+        if len(times) > FEW and times[first] * h > SAME_TIME * self.clock.s:
             return self._shorten(h, min(0.5, self.light_step / h))
         pending = Pending(neuron=int(neurons[first]), line=int(lines[first]))
         return self._cut(times[first], h, pending)
