@@ -164,12 +164,13 @@ def see(kinks: KinkArrays, signs: Signs, held: int, seen: Array) -> None:
     """Write the samples (samples, inputs) as a neuron of this pattern sees them, off the normal of the line that holds it, if any."""
     samples, d = seen.shape
     for i in range(samples):
-        slope, along = 1.0 if signs[kinks.line[i]] * kinks.lengths[i] > 0.0 else kinks.alpha, 0.0
+        slope = 1.0 if signs[kinks.line[i]] * kinks.lengths[i] > 0.0 else kinks.alpha
         for j in range(d):
             seen[i, j] = slope * kinks.x[i, j]
-            if held >= 0:
+        for _ in range(2 if held >= 0 else 0):  # twice, as in geometry.off_span
+            along = 0.0
+            for j in range(d):
                 along += seen[i, j] * kinks.normals[held, j]
-        if held >= 0:
             for j in range(d):
                 seen[i, j] -= along * kinks.normals[held, j]
 

@@ -144,7 +144,7 @@ class Kinks:
         held = np.flatnonzero(signs == 0)
         if held.size:
             basis = self.held_basis(held)
-            rows = rows - (rows @ basis.T) @ basis
+            rows = off_span(rows, basis)
             rows[np.isin(self.line, held)] = 0.0
             if len(basis) == rows.shape[1]:
                 rows[:] = 0.0
@@ -163,7 +163,7 @@ class Kinks:
         if not held.size:
             return w
         basis = self.held_basis(held)
-        return np.asarray(w - (w @ basis.T) @ basis)
+        return off_span(w, basis)
 
     def along_holds(self, signs: Signs) -> tuple[Indices, Array]:
         """Free lines whose normals nearly lie in the span of those that hold a neuron, and normals (lines, inputs) with theirs replaced.
@@ -181,7 +181,7 @@ class Kinks:
         if not held.size:
             return held, self.normals
         basis = self.held_basis(held)
-        off = self.normals - (self.normals @ basis.T) @ basis
+        off = off_span(self.normals, basis)
         sizes = row_lengths(off)
         near = np.flatnonzero((signs != 0) & (sizes > INDEPENDENT_NORMALS) & (sizes < NEARLY_HELD_NORMAL))
         if not near.size:
@@ -212,3 +212,13 @@ class Kinks:
         gram_inverse = np.linalg.pinv(normals @ normals.T, rcond=INDEPENDENT_NORMALS_GRAM)
         below = self.slopes(signs)[:, None] * self.x
         return -gram_inverse @ normals @ below.T, self.jump_rows[held]
+
+
+def off_span(rows: Array, basis: Array) -> Array:
+    """Rows (..., inputs) less their part in the span of the orthonormal rows of `basis` (k, inputs).
+
+    Taken off twice: where rows nearly lie in the span, what rounding leaves along it would not be small against the rest, and neurons
+    would leave the kinks that hold them.
+    """
+    once = rows - (rows @ basis.T) @ basis
+    return np.asarray(once - (once @ basis.T) @ basis)
