@@ -123,3 +123,15 @@ def test_events_at_one_moment_are_doubted_less_only_beyond_two_for_every_group_a
     assert bands[2 * groups] == bands[0]
     assert bands[2 * groups + 3] == 8.0 * bands[0]
     assert bands[100_000] == 2.0**40 * bands[0]
+
+
+@pytest.mark.parametrize("seed", [3, 5])
+def test_groups_that_see_the_same_rest_although_their_sums_round_differently(seed: int) -> None:
+    """What makes them part changes no output, so that nothing stiff brings it back; steps were cut down to what rounding did in them."""
+    rng = np.random.default_rng(seed)
+    x, y = rng.standard_normal((4, 2))[rng.integers(0, 4, 15)], 1e6 * rng.standard_normal(15)
+    net = Network(inputs=2, widths=(54,), alpha=0.9)
+    problem = Problem(Dataset(x, y), net, net.init(scale=1.0, seed=seed))
+    tight, usual = (simulate(problem, times=[1.0, 100.0], rtol=rtol, max_steps=FEW_STEPS) for rtol in (1e-11, 1e-9))
+    assert tight.status is usual.status is Status.FINISHED
+    assert np.linalg.norm(tight.weights[0] - usual.weights[0]) < 1e-6 * np.linalg.norm(tight.weights[0])

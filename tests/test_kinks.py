@@ -145,6 +145,16 @@ def test_a_kink_holds_what_is_hardly_pushed_in_from_one_side(weak, held, sign_a)
     assert verdict.signs[0] == (0 if held else -outwards[0])
 
 
+def test_what_pushes_in_is_rounding_only_against_what_acts_on_that_side():
+    """Below its kink a neuron sees one sample, whose pull is 1e-20 of the other's, and comes back for ever if it is sent there."""
+    net = rl.Network(2, (1,))
+    kinks = Kinks(rl.Problem(rl.Dataset([[0.0, 1.0], [1.0, 1.0]], [1.0, 1.0]), net, net.init(1.0, seed=0)))
+    (line, other), outwards = kinks.line, np.sign(kinks.lengths).astype(np.int8)
+    signs = np.empty(2, dtype=np.int8)
+    signs[line], signs[other] = -outwards[0], outwards[1]
+    assert resolve(kinks, signs, np.array([line]), 1.0, np.array([-1.0, 1e-20])).signs[0] == 0
+
+
 # ---------------------------------------------------------------- one kink
 
 PUSH = [[1.0, 0.0], [1.0, 2.0]], [2.0, 2.0]  # active on w = (4, -1): drive (4/3, 4/3) with P = 3; the third sample is (0, 1)

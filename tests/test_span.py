@@ -27,6 +27,18 @@ def test_a_subspace_gives_the_answer_of_its_own_coordinates(seed: int) -> None:
     assert full.events.certified or full.events.choices
 
 
+def test_the_method_is_that_of_its_own_coordinates() -> None:
+    """In few dimensions few patterns are cut, and stopping at each kink is cheap, in however many inputs they are written."""
+    rng = np.random.default_rng(0)
+    u, y = rng.standard_normal((60, 2)), rng.standard_normal(60)
+    methods = []
+    for basis in (np.eye(2), np.linalg.qr(rng.standard_normal((8, 2)))[0].T):
+        net = Network(inputs=basis.shape[1], widths=(60,))
+        run = simulate(Problem(Dataset(u @ basis, y), net, net.init(scale=1.0, seed=0)), times=[0.1])
+        methods.append(run.provenance["chosen"])
+    assert methods[0] == methods[1]
+
+
 def test_what_lies_outside_the_span_stays_or_decays_with_l2() -> None:
     for l2 in (0.0, 0.05):
         full, _ = subspace_problems(3, l2)

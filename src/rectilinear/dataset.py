@@ -21,6 +21,7 @@ from .validation import frozen, validated
 from .wording import of_number
 
 SAME_LINE = 1e-12  # unit vectors closer than this differ by rounding only
+SAME_SPAN = 1e-12  # singular values of x, as a share of the largest: up to this they are rounding
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,16 @@ class Dataset:
         normals = self.units[seen[np.unique(index[seen], return_index=True)[1]]]
         sides = np.where(np.sum(self.x * normals[index], axis=1) < 0.0, -1.0, 1.0)
         return Lines(frozen(normals), index, frozen(sides * norms))
+
+    @cached_property
+    def rank(self) -> int:
+        """The dimension of the span of the samples, up to rounding.
+
+        >>> Dataset([[1.0, 2.0, 0.0], [2.0, 4.0, 0.0]], [1.0, -1.0]).rank
+        1
+        """
+        sizes = np.linalg.svd(self.x, compute_uv=False)
+        return int(np.count_nonzero(sizes > SAME_SPAN * sizes[0]))
 
     @cached_property
     def units(self) -> Array:

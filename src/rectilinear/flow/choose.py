@@ -162,10 +162,11 @@ def _lazy(problem: Problem) -> bool:
 def kink_exact_work(problem: Problem) -> float:
     """Multiply-adds that a kink-exact run takes, roughly: an implicit step, cubic in the samples, for half of all (neuron, kink).
 
-    Neurons of one pattern move as one, and n lines in d dimensions cut no more than some n^(d-1) patterns.
+    Neurons of one pattern move as one, and n lines that span d dimensions cut no more than some n^(d-1) patterns.
     """
-    samples = float(problem.data.samples)
-    inputs = min(problem.x.shape[1], problem.data.samples)
+    samples, data = float(problem.data.samples), problem.data
+    few = data.samples <= FEW_ENOUGH_TO_STOP  # what more span is not worth a decomposition
+    inputs = min(problem.x.shape[1], data.rank + problem.network.bias if few else data.samples)
     groups = min(float(problem.network.widths[0]), 2.0 * samples ** min(inputs - 1, 9))
     return 5.0 * samples * groups * (samples**3 + samples**2 * groups * inputs)
 

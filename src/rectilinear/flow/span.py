@@ -11,12 +11,12 @@ from dataclasses import replace
 import numpy as np
 
 from ..arrays import Array, Indices
-from ..dataset import Dataset, find_lines
+from ..dataset import SAME_SPAN, Dataset, find_lines
 from ..events import Events
 from ..network import Network, Weights
 from ..problem import Problem
 from .state import flatten, layers_of, neurons_of, unflatten
-from .tolerances import ALL_AXES, BALANCED, SAME_KINK, SAME_SAMPLE, SAME_SPAN
+from .tolerances import ALL_AXES, BALANCED, SAME_KINK, SAME_SAMPLE
 
 
 class Span:

@@ -37,7 +37,6 @@ INDEPENDENT_NORMALS = 1e-10  # singular values of normals, as a share of the lar
 NEARLY_HELD_NORMAL = 1e-3  # length of a unit normal off the held ones: below, heights over it lose digits that steps have
 INDEPENDENT_NORMALS_GRAM = 1e-12  # the same for their products with each other, to be inverted
 INDEPENDENT_NORMALS_DEEP = 1e-6  # the same in the space of all weights
-SAME_SPAN = 1e-12  # singular values of the data, as a share of the largest: the samples span no more
 ALL_AXES = 1e-10  # eigenvalues of x^T x above this share of the largest are not rounding
 # Distance of unit vectors: nearer ones make one kink, as their distance would be lost in the weights' rounding.
 SAME_KINK = 1e-9

@@ -179,20 +179,25 @@ def see(kinks: KinkArrays, signs: Signs, held: int, seen: Array) -> None:
 def both_sides(kinks: KinkArrays, seen: Array, pull: Array, line: int, side: int, sign_a: float) -> tuple[float, float]:
     """The velocities n.dw/dt, per size of a, of a neuron that reaches a line from this side: below it and above it.
 
-    What is rounding of the pulls' sum is zero.
+    What is rounding of the sum of the pulls that act there is zero.
     """
-    speed, jump, largest = 0.0, 0.0, 0.0
+    here, there, largest_here, largest_there = 0.0, 0.0, 0.0, 0.0
     for i in range(seen.shape[0]):
-        along = 0.0
+        along, square = 0.0, 0.0
         for j in range(seen.shape[1]):
             along += seen[i, j] * kinks.normals[line, j]
-        speed += pull[i] * along
-        largest += abs(pull[i] * kinks.lengths[i])
+            square += seen[i, j] ** 2
+        here += pull[i] * along
+        largest_here += abs(pull[i]) * np.sqrt(square)
         if kinks.line[i] == line:
-            jump += kinks.weights[i] * pull[i]
-    here, there = sign_a * speed, sign_a * (speed - side * jump)
-    here = here if abs(here) > NO_KINK_SPEED * largest else 0.0
-    there = there if abs(there) > NO_KINK_SPEED * largest else 0.0
+            product = pull[i] * kinks.lengths[i] * (kinks.alpha if side * kinks.lengths[i] > 0.0 else 1.0)
+            there += product
+            largest_there += abs(product)
+        else:
+            there += pull[i] * along
+            largest_there += abs(pull[i]) * np.sqrt(square)
+    here = sign_a * here if abs(here) > NO_KINK_SPEED * largest_here else 0.0
+    there = sign_a * there if abs(there) > NO_KINK_SPEED * largest_there else 0.0
     return (here, there) if side < 0 else (there, here)
 
 
@@ -218,9 +223,10 @@ def follow_free(free: FreeNeurons, kinks: KinkArrays, step: KnownPulls, end: flo
     """Follow free neurons up to `end` (1 is the whole step), in place.
 
     A neuron that meets a kink crosses it or, if pushed in from both sides, is held on it (its pattern becomes 0 there). One that
-    meets a kink at once or another at the same time is left there with status NEEDS_DECISION at time `reached`, and one whose hold does
-    not last, or that meets another kink while held, where the hold began. `events` (rows, 6) gets (neuron, u, line, velocity below,
-    velocity above, share held: nan for a crossing); returns how many there were, or -1 if there was no room for them.
+    meets a kink at once or another at the same time, or is hardly pushed in from one side, is left there with status NEEDS_DECISION at
+    time `reached`, and one whose hold does not last, or that meets another kink while held, where the hold began. `events` (rows, 6) gets
+    (neuron, u, line, velocity below, velocity above, share held: nan for a crossing); returns how many there were, or -1 if there was no
+    room for them.
     """
     thetas, normals, (samples, d) = free.theta, kinks.normals, kinks.x.shape
     seen, path, pull = np.empty((samples, d)), np.empty((STAGES + 1, d + 1)), np.empty(samples)
@@ -256,6 +262,8 @@ def follow_free(free: FreeNeurons, kinks: KinkArrays, step: KnownPulls, end: flo
                 return -1
             share = multiplier(below, above)
             stays = ON_A_BOUND < share < 1.0 - ON_A_BOUND
+            if not (stays or np.isnan(share)):
+                break
             events[count, 0], events[count, 1], events[count, 2] = n, u, where
             events[count, 3], events[count, 4], events[count, 5] = below, above, share if stays else np.nan
             count += 1

@@ -27,6 +27,8 @@ from ..small_systems import factorise, substitute
 from .log_domain import normalised_pulls_apart
 from .sample_losses import mean_pulls
 
+GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))  # of whose multiples no two are alike
+
 
 class FrozenField(NamedTuple):
     """What the velocity depends on beside the neurons, which are listed in order of their groups."""
@@ -105,7 +107,8 @@ def rounding(
     whether it may have made all drives.
 
     It leaves so large a `share` of the terms of a sum; `bends` (samples,) are bounds of dpull/df. Terms are counted one by one: nearly
-    parallel samples make weights large where all inputs are small.
+    parallel samples make weights large where all inputs are small. Sums of different groups round differently, also where these see the
+    same: what makes them part changes no output, and nothing brings it back.
     """
     groups, samples, d = seen.shape
     sizes, outputs, products = np.empty(theta.shape[0]), np.abs(y), np.zeros((groups, d))
@@ -129,7 +132,7 @@ def rounding(
                 of_outputs += abs(seen[k, i, j]) * bends[i] * outputs[i]
                 signed += (1 - 2 * (i % 2)) * seen[k, i, j] * bends[i] * outputs[i]
                 total += pull[i] * seen[k, i, j]
-            typical[k, j] = share * (signed + (1 - 2 * (j % 2)) * of_sum)
+            typical[k, j] = share * (signed + np.cos(GOLDEN_ANGLE * (k * d + j)) * of_sum)
             noise += (share * (of_sum + of_outputs)) ** 2
             drive += total * total
         largest, made_all = max(largest, noise), made_all and drive <= noise

@@ -49,8 +49,9 @@ def resolve(kinks: Kinks, signs: Signs, touching: Indices, sign_a: float, pull: 
     mu may be chosen: those that hold are independent, and the neuron only rests on the others, which are on their bounds.
     """
     if len(touching) == 1:
-        below, jump, largest = _one_line(kinks.arrays, signs, touching[0], pull)
-        return _single(int(signs[touching[0]]), sign_a * below, sign_a * jump, NO_KINK_SPEED * largest)
+        below, above, jump, *largest = _one_line(kinks.arrays, signs, touching[0], pull)
+        pushed = sign_a * np.array([below, above])
+        return _single(int(signs[touching[0]]), pushed, sign_a * jump < 0.0, NO_KINK_SPEED * np.array(largest))
     normals = kinks.normals[touching]
     jumps = kinks.jumps(pull)[touching]
     base = signs.copy()
@@ -212,7 +213,7 @@ def _answered(k: int, q: Array, gram: Array, others: Indices, bounds: Array) -> 
     return float(q[k] - gram[k, others] @ mu)
 
 
-def _through(came_from: int, below: float, above: float, slowest: float) -> int:
+def _through(came_from: int, below: float, above: float) -> int:
     """Where a neuron goes at a line that does not hold it: on to the other side, or back if it moves away or rests on its side.
 
     From a line that held it and now repels both sides lead away. Descent with small steps goes from side to side of such a line, and
@@ -221,8 +222,7 @@ def _through(came_from: int, below: float, above: float, slowest: float) -> int:
     if came_from == 0:
         return 1 if below + above < 0 else -1
     here, there = (came_from * speed for speed in ((above, below) if came_from > 0 else (below, above)))
-    rests = here >= -slowest and there < -slowest
-    return came_from if here > slowest or rests else -came_from
+    return came_from if here > 0.0 or (here == 0.0 and there < 0.0) else -came_from
 
 
 @kernel
@@ -236,36 +236,41 @@ def multiplier(below: float, above: float) -> float:
 
 
 @kernel
-def _one_line(kinks: KinkArrays, signs: Signs, line: int, pull: Array) -> tuple[float, float, float]:
-    """n.g of a neuron below this line, the jump of n.g over it, and how large n.g could be; where it is held it counts as below."""
-    below, jump, largest = 0.0, 0.0, 0.0
+def _one_line(kinks: KinkArrays, signs: Signs, line: int, pull: Array) -> tuple[float, float, float, float, float]:
+    """n.g of a neuron below this line and above it, its jump, and how large it could be below and above, if nothing cancelled."""
+    below, above, jump, largest_below, largest_above = 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(len(pull)):
-        side = 0 if kinks.line[i] == line else signs[kinks.line[i]]
-        active = kinks.lengths[i] * side > 0.0 or (side == 0 and kinks.lengths[i] < 0.0)
-        along = 0.0
-        for j in range(kinks.x.shape[1]):
-            along += kinks.x[i, j] * kinks.normals[line, j]
-        below += (1.0 if active else kinks.alpha) * pull[i] * along
-        largest += abs(pull[i] * kinks.lengths[i])
         if kinks.line[i] == line:
+            product = pull[i] * kinks.lengths[i]
+            slope_below, slope_above = (1.0, kinks.alpha) if kinks.lengths[i] < 0.0 else (kinks.alpha, 1.0)
             jump += kinks.weights[i] * pull[i]
-    return below, jump, largest
+        else:
+            product, side = 0.0, kinks.lengths[i] * signs[kinks.line[i]]
+            for j in range(kinks.x.shape[1]):
+                product += pull[i] * kinks.x[i, j] * kinks.normals[line, j]
+            # where it is held it counts as below
+            active = side > 0.0 or (side == 0.0 and kinks.lengths[i] < 0.0)
+            slope_below = slope_above = 1.0 if active else kinks.alpha
+        below += slope_below * product
+        above += slope_above * product
+        size = abs(pull[i] * kinks.lengths[i])
+        largest_below += slope_below * size
+        largest_above += slope_above * size
+    return below, above, jump, largest_below, largest_above
 
 
-def _single(came_from: int, below: float, jump: float, slowest: float) -> Verdict:
-    """The verdict at one line, with velocity `below` under it and `below + jump` over it."""
-    above = below + jump
+def _single(came_from: int, speeds: Array, attracts: bool, slowest: Array) -> Verdict:
+    """The verdict at one line with these velocities (2,) below and above it, which up to `slowest` (2,) are rounding."""
+    below, above = np.where(np.abs(speeds) <= slowest, 0.0, speeds).tolist()
     share = np.nan
-    if jump < 0.0:
-        share = multiplier(below, above)
+    if attracts:
+        share = multiplier(*speeds.tolist())
         if np.isnan(share):
-            share = 0.0 if below <= 0.0 else 1.0
+            share = 0.0 if speeds[0] <= 0.0 else 1.0
         # however small its share is, a side that pushes in brings the neuron back: it would be sent away and arrive for ever
-        pushed_in = below > slowest and above < -slowest
-        outcome = 0 if pushed_in else 1 if share >= 0.5 else -1
+        outcome = 0 if below > 0.0 > above else 1 if share >= 0.5 else -1
     else:
-        outcome = _through(came_from, below, above, slowest)
-    below, above = (0.0 if abs(speed) <= slowest else speed for speed in (below, above))
+        outcome = _through(came_from, below, above)
     return Verdict(np.array([outcome], dtype=np.int8), np.array([below]), np.array([above]), np.array([share]))
 
 
