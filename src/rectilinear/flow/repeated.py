@@ -18,8 +18,6 @@ from .budgets import Watch, counted_together
 from .engines.fork_twins import LOOSEST_DECIDED, ONLY_TELL, TIGHTER, ForkRule, ForkTold
 
 TIGHTEST_REPEATED = 1e-10  # rtol
-ALWAYS_REPEATED = 1e-5  # rtol: who asks for as much wants it right, however long it takes
-MOST_REPEATED_PIECES = 110_000  # of paths, in between: about a second on one core
 MOST_REPEATS = 3  # in the last of which the tolerance is smaller to the end
 WITHOUT_END = (
     Status.OUT_OF_STEPS,
@@ -35,26 +33,24 @@ Maker = Callable[[ForkRule], Trajectory]
 def decided(make: Maker, rtol: float, watch: Watch, whole: bool = False) -> Trajectory:
     """The run that `make` makes at rtol, or where that tells forks one that decides most: at a smaller tolerance up to these, or `whole`.
 
-    Of TIGHTER forks one more is expected to be left: runs with so many only tell them, as do loose ones, which may be looser if they are
-    quick, and those that took half of a budget. Where a later run does not come to its end, the first one stands. Without budgets none has
-    to come to its end before it is made again.
+    Of TIGHTER forks one more is expected to be left: runs with so many only tell them, as do loose ones, and those that took half of a
+    budget. Where a later run does not come to its end, the first one stands. Without budgets none has to come to its end before it is
+    made again.
     """
     if rtol / TIGHTER < TIGHTEST_REPEATED or rtol > LOOSEST_DECIDED:
         return make(ONLY_TELL)
-    quick = np.inf if rtol <= ALWAYS_REPEATED else MOST_REPEATED_PIECES
-    stops_within = 0.0 if watch.limited or whole else quick
-    rule, told, counts, first = ForkRule(0.0, stops_within), 0, dict[str, float](), None
+    stops = not (watch.limited or whole)
+    rule, told, counts, first = ForkRule(0.0, stops), 0, dict[str, float](), None
     for repeats in range(1, MOST_REPEATS + 2):
         run, spent, forks = _made(make, rule)
         counts = counted_together(counts, spent)
         if run is not None:
-            suits = 0 < len(forks) < TIGHTER and spent.get("pieces", 0) <= quick
-            if not suits or run.status in WITHOUT_END or watch.half_used:
+            if not 0 < len(forks) < TIGHTER or run.status in WITHOUT_END or watch.half_used:
                 break
             first = first or run
         told += len(forks)
         until = np.inf if whole or repeats == MOST_REPEATS else float(forks.max())
-        rule = ForkRule(until, stops_within)
+        rule = ForkRule(until, stops)
     assert run is not None
     if not told:
         return run
@@ -64,7 +60,7 @@ def decided(make: Maker, rtol: float, watch: Watch, whole: bool = False) -> Traj
     if first is not None and run.status in WITHOUT_END:
         status = run.status if run.status is Status.INTERRUPTED else first.status
         run, said = replace(first, status=status), f"but not to the end {said}"
-    return replace(run, statistics=counts, provenance={**run.provenance, "rtol": rtol, "repeated": said})
+    return replace(run, statistics=counts, provenance={**run.provenance, "repeated": said})
 
 
 def _made(make: Maker, rule: ForkRule) -> tuple[Trajectory | None, Mapping[str, float], Array]:

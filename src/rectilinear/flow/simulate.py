@@ -11,7 +11,7 @@ from ..problem import Problem, require_problem
 from ..progress import Wanted, shows_progress
 from ..trajectory import Trajectory, check_times
 from .budgets import Watch
-from .choose import checked_rtol, chosen_method, first_engine, largest_product, moves_in_span, reason
+from .choose import checked_rtol, chosen_method, first_engine, largest_product, made_to, moves_in_span, reason, too_many_kinks
 from .engines.fork_twins import TIGHTER, ForkRule
 from .field import field_for_few, make_field
 from .long_run import simulate_long
@@ -55,9 +55,9 @@ def simulate(
     kinks, smooth and, from an `rtol` of 3e-3 down, plain are preceded by the exact early phase,
     unless `early_phase` is False, while outputs are below a tenth of `rtol` of the labels. `rtol` is 1e-9 by default, 1e-6 where
     neurons are followed by themselves (1e-8 below 2,000 samples times neurons, or 100 of both), and 1e-4 for three layers and more
-    with over 1000 kinks (samples times hidden neurons). A followed run at 1e-4 or less that passed forks of the flow nearer than
-    that is made once more, up to them with a thirtieth of it, unless it is long (then from 1e-5 on) or budgets leave too little; the card
-    says so.
+    with over 1000 kinks (samples times hidden neurons). Followed runs asked for 1e-4 or less are made to 3e-6 at least, which hardly
+    takes longer; one that passed forks of the flow nearer than its tolerance is made once more, up to them with a thirtieth of it, unless
+    budgets leave too little. The card says so.
 
     Classification (logistic or exponential loss, two layers) goes far beyond the range of floating-point numbers: instead of
     `times`, ask for t = 10^`log10_times` (up to 10^(2.6 10^8); -inf is the start), or go on `until="direction converges"`
@@ -86,30 +86,34 @@ def simulate(
             raise InputError(
                 "log10_times and until cannot be mixed with times, method, early_phase, stop_gradient or stop_loss; drop those."
             )
-        return decided(
+        to = made_to("follow" if too_many_kinks(problem, rtol) else "kinks", rtol)
+        far = decided(
             lambda forks: simulate_long(
-                problem, log10_times, until, direction_tolerance, rtol / TIGHTER if forks.tight_until else rtol, watch
+                problem, log10_times, until, direction_tolerance, to / TIGHTER if forks.tight_until else to, watch
             ),
-            rtol,
+            to,
             watch,
             whole=True,
         )
+        return replace(far, provenance={**far.provenance, "rtol": rtol})
     if times is None:
         raise InputError("simulate needs times, log10_times or until; say how far to go.")
     asked = check_times(times)
     chosen = chosen_method(problem, method, rtol)
+    to = made_to(chosen, rtol)
     with blas_threads(largest_product(problem, chosen)):
         by_neurons = moves_in_span(problem, chosen)
         field = field_for_few(problem) if by_neurons else make_field(problem)  # only losses are asked of the first
         span = Span(problem, whole=not by_neurons)
 
         def make(forks: ForkRule) -> Trajectory:
-            engine = first_engine(span.problem, field, chosen, rtol, early_phase, asked, all_events, forks)
+            engine = first_engine(span.problem, field, chosen, to, early_phase, asked, all_events, forks)
             record = Record(span, field, engine, len(asked) + 1)  # and where it stopped
             return record.trajectory(drive(record, asked, watch, rules), watch, rtol)
 
-        run = decided(make, rtol, watch)
+        run = decided(make, to, watch)
     why = reason(problem, chosen) if method == "auto" else "asked for"
+    why += f", at rtol {to:.2g} to decide forks" if to < rtol else ""
     return replace(run, provenance={**run.provenance, "chosen": why, **_pairing(problem), **span.said})
 
 

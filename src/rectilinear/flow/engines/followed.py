@@ -395,6 +395,6 @@ class FollowedNeurons:
         rows[:, 4:6] /= step.h
         told = self.twins.commit()
         later = self.forks.later(told[:, 1])
-        if len(later) and self.counts["pieces"] <= self.forks.stops_within:
+        if len(later) and self.forks.stops:
             raise ForkTold(float(later.max()), self.counts)
         self.log.add(np.concatenate([rows, told]))

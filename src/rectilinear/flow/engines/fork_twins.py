@@ -38,11 +38,10 @@ TIGHTER = 30.0  # how many times smaller the tolerance becomes where forks are t
 
 
 class ForkRule(NamedTuple):
-    """Up to the time `tight_until` a run's tolerance is TIGHTER times smaller; later it stops where it tells a fork, if it has
-    followed no more than `stops_within` pieces of paths."""
+    """Up to the time `tight_until` a run's tolerance is TIGHTER times smaller; later it may be that it stops where it tells a fork."""
 
     tight_until: float = 0.0
-    stops_within: float = 0.0
+    stops: bool = False
 
     def later(self, times: Array) -> Array:
         """Those times of forks that the smaller tolerance was not meant for."""

@@ -18,7 +18,7 @@ from ...arrays import Array, Indices
 from ...errors import FlowError
 from ...events import Events
 from ...problem import Problem
-from ..collocation import STAGES
+from ..collocation import ALL_NODES, STAGES
 from ..deadline import look_at_clock
 from ..field.frozen import rounding
 from ..kinks.balance import Balance
@@ -269,8 +269,9 @@ class KinkEngine:
             if not self._try(length):
                 self.pending = None
                 return False
-            self.standing = 0
             row = self.events_ahead.row(pending, self.step)
+            # at the event all the way: as if no time had passed since it was decided
+            self.standing = self.standing + 1 if np.abs(row).max() <= tolerance else 0
             if abs(row[-1]) <= tolerance:
                 return True
             slope = slope_at_end(row) / length
@@ -339,7 +340,8 @@ class KinkEngine:
         if self.pending is not None:
             still = step.h == 0.0
             onto_kink = still or self.problem.l2 > 0.0
-            self.events_ahead.decide(self.pending, self.pull, self.clock.s, onto_kink, again=self.standing > 1)
+            soon = self._soon() if self.standing > 1 else None
+            self.events_ahead.decide(self.pending, self.pull, self.clock.s, onto_kink, soon)
             self.clock.stamp(self.decisions.log)
         # a step that led to an event was made anew, and neurons have changed there
         whole = self.pending is None and step is self.whole
@@ -351,6 +353,12 @@ class KinkEngine:
         if changed:
             self._prepare()
         return float(np.sqrt(max(step.energies[-1], 0.0))), step.objective
+
+    def _soon(self) -> Array:
+        """Pulls a little later than the step that leads to an event, as found by the one that would have passed over it."""
+        later = int(np.searchsorted(ALL_NODES * self.whole.h, self.step.h, side="right"))
+        pulls: Array = self.whole.pulls[min(later, STAGES)]
+        return pulls
 
     def _separate_shrunk(self) -> bool:
         """Carry neurons that have become much smaller with others of their size, exactly balanced; whether there were any.

@@ -107,11 +107,11 @@ class StepEvents:
 
     # ------------------------------------------------------------------ at its end
 
-    def decide(self, pending: Pending, pull: Array, s: float, project: bool, again: bool) -> None:
+    def decide(self, pending: Pending, pull: Array, s: float, project: bool, soon: Array | None) -> None:
         """Decide what happens at s and group the neurons concerned anew.
 
         `project` moves a neuron exactly onto its kink: what landing left beyond it does not decay with a neuron that dies, nor go
-        away where nothing moves. `again` says that nothing has moved since the last decision.
+        away where nothing moves. `soon` are the pulls a little later, where nothing has moved since the last decision.
         """
         if pending.followed is not None:
             self.groups.replace(*pending.followed)
@@ -120,7 +120,7 @@ class StepEvents:
         elif pending.group >= 0:
             self._release(pending, pull, s)
         else:
-            self._settle(pending, pull, s, project, again)
+            self._settle(pending, pull, s, project, soon)
 
     def _wake(self, sign: float, pull: Array, s: float) -> None:
         """Neurons held at w = 0 whose outgoing weight has this sign leave."""
@@ -143,7 +143,7 @@ class StepEvents:
         ])  # fmt: skip
         groups.replace(members, theta, signs)
 
-    def _settle(self, pending: Pending, pull: Array, s: float, project: bool, again: bool) -> None:
+    def _settle(self, pending: Pending, pull: Array, s: float, project: bool, soon: Array | None) -> None:
         """Decide the neuron that has arrived, and those that have arrived with it."""
         groups, line = self.groups, pending.line
         arrived = self._arrived_with(pending)
@@ -156,7 +156,7 @@ class StepEvents:
             if project:
                 normal = self._normal(pending)
                 theta[m, :-1] -= (normal @ theta[m, :-1]) * normal
-            patterns[m], theta[m] = self._settled(h, theta[m], patterns[m], line, pull, s, again)
+            patterns[m], theta[m] = self._settled(h, theta[m], patterns[m], line, pull, s, soon)
         groups.replace(arrived, theta, patterns)
 
     def _arrived_with(self, pending: Pending) -> Indices:
@@ -174,14 +174,20 @@ class StepEvents:
         return np.asarray(alike[(alike == h) | (on_line & same_way)])
 
     def _settled(
-        self, h: int, neuron: Array, before: Signs, line: int, pull: Array, s: float, again: bool
+        self, h: int, neuron: Array, before: Signs, line: int, pull: Array, s: float, soon: Array | None
     ) -> tuple[Signs, Array]:
-        """Pattern and weights of neuron h, which has reached the line."""
-        decisions = self.decisions
-        with decisions.trial() as keep:
-            pattern, neuron = decisions.settle(h, neuron, before, np.array([line]), pull, s)
-            changed = np.flatnonzero(pattern != before)
-            turns_back = again and all(decisions.just_held(h, held, s) for held in changed.tolist())
-            if not (turns_back and changed.size):  # else two lines would hold it and let it go by turns
-                keep()
-        return (decisions.graze(h, neuron, before, line, pull, s) if turns_back else pattern), neuron
+        """Pattern and weights of neuron h, which has reached the line.
+
+        Where it has been sent back from there at this very moment, its speeds are rounding: they are what they are about to become.
+        """
+        held = self.decisions.just_held(h, s)
+        for acting in (pull,) if soon is None else (pull, soon):
+            with self.decisions.trial() as keep:
+                pattern, neuron = self.decisions.settle(h, neuron, before, np.array([line]), acting, s)
+                changed = set(np.flatnonzero(pattern != before).tolist())
+                turns_back = changed <= held
+                if not (turns_back and changed):  # else two lines would hold it and let it go by turns
+                    keep()
+            if soon is None or not turns_back:
+                return pattern, neuron
+        return self.decisions.graze(h, neuron, before, line, pull, s), neuron

@@ -80,10 +80,10 @@ class Decisions:
         """Events as arrays."""
         self._together.append(events)
 
-    def just_held(self, h: int, line: int, t: float) -> bool:
-        """Whether that line has begun to hold neuron h at this very moment."""
+    def just_held(self, h: int, t: float) -> set[int]:
+        """The lines that have begun to hold neuron h at this very moment."""
         at_once = takewhile(lambda event: event[0] == t, reversed(self.log))
-        return any(event[1:4] == (h, line, Kind.HOLD) for event in at_once)
+        return {event[2] for event in at_once if event[1] == h and event[3] is Kind.HOLD}
 
     def start(self, theta: Array, pull: Array) -> Signs:
         """Patterns (neurons, lines) of neurons theta (neurons, inputs + 1) at t = 0; those on kinks are decided, in place."""
