@@ -203,8 +203,9 @@ def test_pulls_beyond_the_range_of_numbers_shorten_the_step():
     assert engine._sweep(1e-3) is None
 
 
-def test_a_run_reaches_times_of_convergence_in_few_steps():
+def test_a_run_reaches_times_of_convergence_in_few_steps(monkeypatch):
     """Late, the kernel's leading directions are solved for: time costs decades, not steps of the fastest rate."""
+    monkeypatch.setattr(choose, "DECIDING_RTOL", 1e-4)
     rng = np.random.default_rng(1)
     x = rng.standard_normal((200, 30)) / np.sqrt(30)
     net = rl.Network(inputs=30, widths=(50,))
@@ -497,3 +498,17 @@ def test_steps_that_are_too_long_are_refused_after_their_first_sweep(monkeypatch
     late = rl.simulate(problem, [0.0, 10.0], method="follow", rtol=1e-6).statistics
     assert early["rejected"] > 0
     assert early["sweeps"] / (early["steps"] + early["rejected"]) < 0.9 * late["sweeps"] / (late["steps"] + late["rejected"])
+
+
+@pytest.mark.parametrize("log10_times", [None, [0.5]])
+def test_runs_to_ten_thousandths_are_made_to_what_decides_most_forks(log10_times, monkeypatch):
+    """It hardly takes longer. The run says what was asked for, and looser ones are made as asked for."""
+    monkeypatch.setattr(choose, "MOST_KINK_EXACT_WORK", 1.0)
+    problem = ordinary(loss="logistic")
+    times = {"times": [0.0, 3.0]} if log10_times is None else {"log10_times": log10_times}
+    asked, as_made, loose = (rl.simulate(problem, **times, rtol=rtol) for rtol in (1e-4, choose.DECIDING_RTOL, 1.1e-4))
+    assert asked.provenance["rtol"] == 1e-4
+    assert all(np.array_equal(one, other) for one, other in zip(asked.final, as_made.final, strict=True))
+    assert not all(np.array_equal(one, other) for one, other in zip(asked.final, loose.final, strict=True))
+    assert loose.statistics["gradients"] <= asked.statistics["gradients"]
+    assert ("at rtol 3e-06 to decide forks" in repr(asked)) == (log10_times is None)

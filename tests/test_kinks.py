@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 import rectilinear as rl
 from rectilinear.events import Events, Kind
+from rectilinear.flow.engines.step_events import StepEvents
 from rectilinear.flow.kinks.contact import box_problem, resolve
 from rectilinear.flow.kinks.decisions import Decisions
 from rectilinear.flow.kinks.geometry import Kinks
+from rectilinear.flow.kinks.neuron_groups import Groups
 
 TINY = 1e-9
 METHODS = ("kinks", "smooth")
@@ -458,3 +460,19 @@ def test_velocities_that_rounding_may_have_made_are_noted_as_zero():
     for decisions.rounded, told in ((0.0, True), (1e-15, False)):
         decisions.note(1.0, 0, 0, Kind.CROSS, -4e-16, 9e-16)
         assert decisions.events().doubtful[-1] == told
+
+
+@pytest.mark.parametrize(("held_before", "kept"), [(False, True), (True, False)])
+def test_who_was_sent_back_and_arrives_again_does_what_pulls_are_about_to_make_it_do(held_before, kept):
+    """Its speed away is rounding; but a line that held it at this very moment already would hold and let go by turns."""
+    network = rl.Network(2, (1,))
+    problem = rl.Problem(rl.Dataset([[1.0, 0.0], [1.0, 1.0]], [1.0, 1.0]), network, (np.array([[0.0, 1.0]]), np.ones((1, 1))))
+    decisions = Decisions(Kinks(problem))
+    line, before = int(decisions.kinks.line[0]), np.sign(decisions.kinks.normals @ [0.1, 1.0]).astype(np.int8)
+    theta, still, soon = np.array([0.0, 1.0, 1.0]), np.array([0.0, 1e-9]), np.array([-3.0, 1.0])
+    if held_before:
+        decisions.note(1.0, 0, line, Kind.HOLD)
+    events = StepEvents(Groups(decisions.kinks, theta[None].copy(), before[None].copy(), False), decisions)
+    pattern, _ = events._settled(0, theta, before, line, still, 1.0, soon)
+    assert (pattern[line] == 0) == kept
+    assert decisions.events().count(Kind.HOLD) == 1
