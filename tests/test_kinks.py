@@ -466,7 +466,9 @@ def test_velocities_that_rounding_may_have_made_are_noted_as_zero():
 def test_who_was_sent_back_and_arrives_again_does_what_pulls_are_about_to_make_it_do(held_before, kept):
     """Its speed away is rounding; but a line that held it at this very moment already would hold and let go by turns."""
     network = rl.Network(2, (1,))
-    problem = rl.Problem(rl.Dataset([[1.0, 0.0], [1.0, 1.0]], [1.0, 1.0]), network, (np.array([[0.0, 1.0]]), np.ones((1, 1))))
+    problem = rl.Problem(
+        rl.Dataset([[1.0, 0.0], [1.0, 1.0]], [1.0, 1.0]), network, (np.array([[0.0, 1.0]]), np.ones((1, 1)))
+    )
     decisions = Decisions(Kinks(problem))
     line, before = int(decisions.kinks.line[0]), np.sign(decisions.kinks.normals @ [0.1, 1.0]).astype(np.int8)
     theta, still, soon = np.array([0.0, 1.0, 1.0]), np.array([0.0, 1e-9]), np.array([-3.0, 1.0])

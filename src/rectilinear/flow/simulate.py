@@ -11,7 +11,16 @@ from ..problem import Problem, require_problem
 from ..progress import Wanted, shows_progress
 from ..trajectory import Trajectory, check_times
 from .budgets import Watch
-from .choose import checked_rtol, chosen_method, first_engine, largest_product, made_to, moves_in_span, reason, too_many_kinks
+from .choose import (
+    checked_rtol,
+    chosen_method,
+    first_engine,
+    largest_product,
+    made_to,
+    moves_in_span,
+    reason,
+    too_many_kinks,
+)
 from .engines.fork_twins import TIGHTER, ForkRule
 from .field import field_for_few, make_field
 from .long_run import simulate_long
