@@ -1,4 +1,5 @@
-"""A problem as its neurons see it: samples whose kinks rounding cannot tell apart on one line, in coordinates of their span.
+"""A problem as its neurons see it: samples whose kinks rounding cannot tell apart on one line, in coordinates of their span, and neurons
+that move as one (moving_as_one.py) as one.
 
 A neuron moves within the span of the samples only, and one whose part there vanishes touches every kink, however long the rest of it
 is. With orthonormal rows B of the span, w = (w B^T) B + rest, and the rest never changes, except that L2 makes it decay.
@@ -15,6 +16,7 @@ from ..dataset import SAME_SPAN, Dataset, find_lines
 from ..events import Events
 from ..network import Network, Weights
 from ..problem import Problem
+from .moving_as_one import MovingAsOne
 from .state import flatten, layers_of, neurons_of, unflatten
 from .tolerances import ALL_AXES, BALANCED, SAME_KINK, SAME_SAMPLE
 
@@ -32,24 +34,31 @@ class Span:
     def __init__(self, given: Problem, whole: bool = False) -> None:
         self.given = self.problem = given
         self.first_lines: Indices | None = None  # of the given problem, the first that each line here is made of
+        self.as_one: MovingAsOne | None = None  # neurons of the given problem, where some move as one
         self.basis, self.rest = np.eye(given.x.shape[1]), np.zeros_like(given.weights[0])
         self.moved = 0  # samples that were put on the line of another
         if whole:
             return
         x = _on_lines(given.x)
         self.moved = int((x != given.x).any(axis=1).sum())
-        kept = _span(x)
-        if kept is not None:
-            self.basis = kept
-        elif x is given.x:
+        kept, (first, second) = _span(x), given.weights
+        same, inside = kept is None and x is given.x, first
+        if not same:
+            self.basis = self.basis if kept is None else kept
+            inside = _balanced(first @ self.basis.T, first, second)
+            self.rest = first - inside @ self.basis
+        as_one = MovingAsOne(neurons_of((inside, second)))
+        if len(as_one) < len(inside):
+            self.as_one = as_one
+        elif same:
             return
-        network, (first, second) = given.network, given.weights
-        inside = _balanced(first @ self.basis.T, first, second)
-        self.rest = first - inside @ self.basis
-        reduced = Network(len(self.basis), network.widths, network.alpha, trainable=network.trainable)
-        self.problem = Problem(Dataset(x @ self.basis.T, given.y), reduced, (inside, second), given.loss, given.l2)
-        _, places = np.unique(find_lines(self.problem.x).index, return_index=True)
-        self.first_lines = find_lines(given.x).index[places]
+        network, weights = given.network, layers_of(as_one.theta)
+        reduced = Network(len(self.basis), (len(as_one),), network.alpha, trainable=network.trainable)
+        data = Dataset(given.x if same else x @ self.basis.T, given.y)
+        self.problem = Problem(data, reduced, weights, given.loss, given.l2)
+        if not same:
+            _, places = np.unique(find_lines(self.problem.x).index, return_index=True)
+            self.first_lines = find_lines(given.x).index[places]
 
     @property
     def said(self) -> dict[str, str]:
@@ -61,7 +70,7 @@ class Span:
 
     def full(self, theta: Array, t: float | Array = 0.0) -> Weights:
         """Weights of the given problem at times t from neurons (..., h, span + 1)."""
-        w, a = layers_of(theta)
+        w, a = layers_of(theta if self.as_one is None else self.as_one.each(theta))
         decay = self.given.l2 * self.given.network.trainable_layers[0]
         return w @ self.basis + np.multiply.outer(np.exp(-decay * np.asarray(t)), self.rest), a
 
@@ -79,7 +88,9 @@ class Span:
         return flatten(self.full(neurons_of(unflatten(states, self.problem.network.shapes)), times))
 
     def full_events(self, events: Events | None) -> Events | None:
-        """Events with the lines of the given problem; of lines that are one here, the first is named."""
+        """Events of the neurons and lines of the given problem; of lines that are one here, the first is named."""
+        if events is not None and self.as_one is not None:
+            events = self.as_one.events(events)
         if events is None or self.first_lines is None:
             return events
         return replace(events, line=np.where(events.line >= 0, self.first_lines[events.line], -1))
