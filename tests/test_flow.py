@@ -320,9 +320,41 @@ def test_auto_takes_the_method_that_costs_least(monkeypatch):
     assert rl.simulate(six_points(), [0.1], rtol=1e-3).provenance["method"].startswith("followed neurons")
     assert rl.simulate(six_points(), [0.1], method="kinks").provenance["method"] == "kink-exact"
     monkeypatch.setattr(choose, "FEW_SAMPLES", 3)
+    without_kinks = rl.Network(inputs=2, widths=(3,), alpha=1.0)
+    linear = rl.Problem(rl.datasets.xor(), without_kinks, without_kinks.init(scale=0.1, seed=0))
+    assert rl.simulate(linear, [0.1]).provenance["method"] == "smooth"
+
+
+@pytest.mark.parametrize(
+    ("few", "scale", "method"), [(1e9, 1e-2, "followed neurons"), (0, 1e-2, "smooth"), (0, 0.5, "followed neurons")]
+)
+def test_many_mirrored_samples_take_smooth_steps_from_small_weights(few, scale, method, monkeypatch):
+    monkeypatch.setattr(choose, "MOST_KINK_EXACT_WORK", 1.0)
+    monkeypatch.setattr(choose, "FEW_MIRRORED", few)
     net = rl.Network(inputs=2, widths=(3,))
-    mirrored = rl.Problem(rl.datasets.xor(), net, net.init(scale=0.1, seed=0))
-    assert rl.simulate(mirrored, [0.1]).provenance["method"] == "smooth"
+    mirrored = rl.Problem(rl.datasets.sine_teacher(inputs=2, pairs=5), net, net.init(scale=scale, seed=0))
+    assert rl.simulate(mirrored, [0.1], rtol=1e-6).provenance["method"] == method
+
+
+def test_mirrored_samples_whose_neurons_share_no_patterns_keep_the_tolerance():
+    """Steps over kinks that are not located would be off by thousands of tolerances: neurons are followed before that."""
+    rng = np.random.default_rng(2)
+    x, w, noise = rng.standard_normal((150, 4)), rng.standard_normal(4), rng.standard_normal(150)
+    data, net = rl.Dataset(x, np.sin(2.0 * x @ w) + 0.1 * noise).symmetrised(), rl.Network(inputs=4, widths=(150,))
+    problem, times = rl.Problem(data, net, net.init(scale=0.05, seed=2)), [0.0, 2.0, 8.0, 20.0]
+    run, exact = rl.simulate(problem, times, rtol=1e-9), rl.simulate(problem, times, method="follow", rtol=1e-9)
+    assert run.provenance["method"] == "smooth, followed neurons"
+    assert run.audit.weight_error < 100e-9
+    for one, two in zip(run.weights, exact.weights, strict=True):
+        assert np.abs(one - two).max() < run.audit.weight_error * np.abs(two).max()
+
+
+def test_mirrored_samples_with_labels_that_are_not_opposite_are_followed():
+    rng = np.random.default_rng(1)
+    x, net = rng.standard_normal((150, 4)), rl.Network(inputs=4, widths=(150,))
+    data = rl.Dataset(np.concatenate([x, -x]), rng.standard_normal(300))
+    run = rl.simulate(rl.Problem(data, net, net.init(scale=0.05, seed=1)), [0.0, 0.5])
+    assert run.provenance["method"] == "followed neurons"
 
 
 # ---------------------------------------------------------------- deeper networks

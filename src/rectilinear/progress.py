@@ -116,7 +116,8 @@ class Compilation:
         if self._depth == 0:
             self._since, self._collects = time.perf_counter(), gc.isenabled()
             gc.disable()
-            if self.seconds == 0.0 and event.data["dispatcher"].py_func.__module__.startswith(__package__):
+            whose = event.data["dispatcher"].py_func.__module__ or ""  # functions made by exec have none
+            if self.seconds == 0.0 and whose.startswith(__package__):
                 sys.stderr.write(f"rectilinear: compiling kernels, {_how_often()} (some 10 s) ...\n")
                 sys.stderr.flush()
         self._depth += 1  # kernels compile those that they call

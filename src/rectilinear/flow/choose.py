@@ -28,7 +28,7 @@ from .field.two_layer import TwoLayerField
 from .first_use import prepare
 from .kinks.decisions import Decisions, first_start
 from .kinks.geometry import Kinks
-from .state import Start
+from .state import Start, row_lengths
 from .tolerances import STRONGEST_PULL, TINY
 
 METHODS = ("kinks", "follow", "plain", "impulses", "smooth")
@@ -52,7 +52,17 @@ PLAIN_EARLY_RTOL = 3e-3
 DECIDING_RTOL = 3e-6
 SMOOTH_RTOL = 1e-5  # for explicit steps of three layers and more
 IMPULSE_RTOL = 1e-4  # loss curves are then right to some 1e-5, and ten times less costs three times as much
-FEW_SAMPLES = 150  # of mirrored data, up to which a kink-exact step (cubic in the samples) is cheaper than what it saves
+FEW_SAMPLES = (
+    150  # of networks without kinks, up to which an implicit step (cubic in the samples) is cheaper than what it saves
+)
+# Samples x neurons of mirrored data up to which following takes a third of a second at most. Kink-exact runs, which sufficed up to 150
+# samples, take 10 to 100 times as long there: 150 random samples of 10 inputs, 50 neurons, 0.16 s to 1e-8 instead of more than 15.
+FEW_MIRRORED = 40_000
+SMALL_START = (
+    0.01  # of labels: bound of the outputs at the start of smooth runs; others step over kinks from the first step on
+)
+NEARLY_ODD = 0.01  # of the squares of what is odd in labels: of the even rest of smooth runs, which takes steps over kinks without end
+MOST_ERROR = 30.0  # tolerances that errors of smooth steps may add up to where neurons could be followed
 SMALLEST_FOLLOWED = 1e-100  # weights
 LAZY = 300.0  # root of the summed squares of what neurons put out, over the residuals: followed to 1e-6, losses are right to 1e-4
 FEW_ENOUGH_TO_STOP = 500  # samples: a hundred kink-exact steps take seconds, in lazy runs and where following gives up
@@ -97,7 +107,7 @@ def default_rtol(problem: Problem, method: str) -> float:
         return FOLLOWED_RTOL if too_many_kinks(problem, LOCATED_RTOL) else LOCATED_RTOL
     if method == "plain":
         return PLAIN_RTOL
-    if suited(problem, method, LOCATED_RTOL) != "follow":
+    if suited(problem, method, LOCATED_RTOL) != "follow" or _mirrored(problem):
         return LOCATED_RTOL
     samples, neurons = problem.data.samples, problem.network.widths[0]
     few = samples * neurons < FEW_FOLLOWED or max(samples, neurons) < FEW_OF_BOTH
@@ -108,15 +118,19 @@ def suited(problem: Problem, method: str, rtol: float) -> str:
     """The method for two layers: as asked for, or the one that costs least.
 
     Stopping at every kink is exact to rounding, but costs steps of the whole network, cubic in the samples. Following neurons by
-    themselves pays for its own events only; loose tolerances need no events at all. Where mirror images fold the data, or there are
-    no kinks, smooth steps are cheapest.
+    themselves pays for its own events only; loose tolerances need no events at all. Where mirror images with opposite labels fold the
+    data neurons mostly come to share few patterns from small weights, and smooth steps of these are cheapest; where they do not, followed
+    neurons go on.
     """
     if method != "auto":
         return method
-    if _folds(problem):
+    if problem.network.alpha == 1.0:
         return "kinks" if problem.data.samples <= FEW_SAMPLES else "smooth"
     if not too_many_kinks(problem, rtol):
         return "kinks"
+    large = problem.data.samples * problem.network.widths[0] > FEW_MIRRORED
+    if large and _mirrored(problem) and _nearly_odd(problem) and _starts_small(problem):
+        return "smooth"
     return "plain" if rtol >= PLAIN_RTOL else "follow"
 
 
@@ -134,9 +148,10 @@ def reason(problem: Problem, chosen: str) -> str:
             "impulses": f"cheapest for rtol of {LOCATING_RTOL:g} and more",
             "plain": f"with many kinks rtol of {DEEP_PLAIN_RTOL:g} and more needs no single ones",
         }[chosen]
-    if _folds(problem):
-        return "there are no kinks" if problem.network.alpha == 1.0 else "samples have mirror images"
+    if problem.network.alpha == 1.0:
+        return "there are no kinks"
     return {
+        "smooth": "samples have mirror images",
         "kinks": "few enough kinks to stop at each",
         "follow": "too many kinks to stop the network at each",
         "plain": f"rtol of {PLAIN_RTOL:g} and more needs no single kinks",
@@ -151,7 +166,7 @@ def made_to(chosen: str, rtol: float) -> float:
 def too_many_kinks(problem: Problem, rtol: float) -> bool:
     """Whether stopping the network at every kink costs more than following neurons by themselves to this tolerance."""
     most = MOST_KINK_EXACT_WORK * max(1.0, FOLLOWED_RTOL / rtol) ** WORK_GROWTH
-    return not _folds(problem) and kink_exact_work(problem) > most and not _lazy(problem)
+    return problem.network.alpha < 1.0 and kink_exact_work(problem) > most and not _lazy(problem)
 
 
 def _lazy(problem: Problem) -> bool:
@@ -179,9 +194,23 @@ def kink_exact_work(problem: Problem) -> float:
     return 5.0 * samples * groups * (samples**3 + samples**2 * groups * inputs)
 
 
-def _folds(problem: Problem) -> bool:
-    """Whether every sample has its mirror image, or the network no kinks at all."""
-    return problem.network.alpha == 1.0 or (not problem.network.bias and not len(problem.data.mirror_pairs[1]))
+def _starts_small(problem: Problem) -> bool:
+    """Whether neurons can turn to few directions before they put out anything that counts."""
+    w, a = problem.weights
+    outputs = row_lengths(problem.x).max() * (np.abs(a[0]) @ row_lengths(w))
+    return bool(outputs < SMALL_START * np.sqrt(np.mean(problem.y**2)))
+
+
+def _nearly_odd(problem: Problem) -> bool:
+    """Whether labels of mirror images are nearly opposite: neurons then share few patterns for long."""
+    one, other = problem.data.mirror_pairs[0].T
+    y = problem.y
+    return bool(((y[one] + y[other]) ** 2).sum() <= NEARLY_ODD * ((y[one] - y[other]) ** 2).sum())
+
+
+def _mirrored(problem: Problem) -> bool:
+    """Whether every sample has its mirror image."""
+    return not problem.network.bias and not len(problem.data.mirror_pairs[1])
 
 
 def deep_method(problem: Problem, method: str, rtol: float) -> str:
@@ -254,8 +283,11 @@ def first_engine(
             return FollowedNeurons(problem, rtol, decisions, start, times, all_events, alternative, forks)
         if chosen == "kinks":
             return stopping(start)
-        stand_in = partial(main_engine, chosen="follow" if too_many_kinks(problem, rtol) else "kinks")
-        return SmoothEngine(problem, field, rtol, decisions, start, stand_in if few else None)
+        many = too_many_kinks(problem, rtol)
+        stand_in = partial(main_engine, chosen="follow" if many else "kinks")
+        return SmoothEngine(
+            problem, field, rtol, decisions, start, stand_in if few or many else None, MOST_ERROR if many else np.inf
+        )
 
     # followed neurons make the early phase in a few sweeps themselves, as long as their squares are numbers
     closed_form = chosen != "follow" or max(float(np.abs(layer).max()) for layer in problem.weights) < SMALLEST_FOLLOWED

@@ -1,8 +1,8 @@
 """Neurons whose weights are proportional: they stay so, and move as one.
 
-Let theta_h = (w_h, a_h) = c_h theta with c_h > 0. Given the pulls a neuron's flow is linear in its weights, so the theta_h stay proportional;
-and sum_h a_h sigma(w_h.x) = (sum_h c_h^2) a sigma(w.x), as if there were only the neuron sqrt(sum_h c_h^2) theta. By themselves they would
-reach kinks at moments that rounding parts, where the first to cross may bring the others back.
+Let theta_h = (w_h, a_h) = c_h theta with c_h > 0. Given the pulls a neuron's flow is linear in its weights, so the theta_h stay
+proportional; and sum_h a_h sigma(w_h.x) = (sum_h c_h^2) a sigma(w.x), as if there were only the neuron sqrt(sum_h c_h^2) theta.
+By themselves they would reach kinks at moments that rounding parts, where the first to cross may bring the others back.
 """
 
 from __future__ import annotations
