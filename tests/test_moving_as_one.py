@@ -44,16 +44,16 @@ def test_a_wide_start_of_rank_one_moves_as_two_neurons():
     assert np.ptp(last, axis=0).max() < 1e-12
 
 
-@pytest.mark.parametrize("rtol", [1e-7, 1e-8, 1e-9, 1e-11])
-def test_parallel_neurons_cross_together_whatever_the_tolerance(rtol):
-    """By themselves two of three crossed a kink after a long hold and brought the third one back, or all crossed."""
-    rng = np.random.default_rng(5)
-    x, net = rng.standard_normal((12, 3))[rng.integers(0, 5, 12)], rl.Network(3, (5,))
-    x = x + 1e-8 * rng.standard_normal(x.shape)
-    problem = rl.Problem(
-        rl.Dataset(x, rng.choice([-1.0, 1.0], 12)), net, net.init(1e-8, seed=1, start="rank_one"), "logistic"
+@pytest.mark.parametrize("seed", [77, 217, 225])
+@pytest.mark.parametrize("rtol", [1e-8, 1e-9])
+def test_parallel_neurons_cross_together_whatever_the_tolerance(seed, rtol):
+    """By themselves some crossed a kink after a long hold, by rounding, and brought the others back: it hung on rtol which."""
+    rng = np.random.default_rng(seed)
+    x, net = rng.standard_normal((33, 3))[rng.integers(0, 11, 33)], rl.Network(3, (5,))
+    data = rl.Dataset(x + 1e-11 * rng.standard_normal(x.shape), rng.choice([-1.0, 1.0], 33))
+    run = rl.simulate(
+        rl.Problem(data, net, net.init(1e-8, seed=seed, start="rank_one"), "logistic"), [0.0, 1500.0], rtol=rtol
     )
-    run = rl.simulate(problem, [0.0, 1000.0], rtol=rtol)
     for part in (slice(0, 2), slice(2, 5)):
         ways = run.final[0][part] / run.final[1][0, part, None]
         assert np.ptp(ways, axis=0).max() < 1e-12
