@@ -17,6 +17,7 @@ Array = NDArray[np.float64]
 
 REPEATS = 3
 WORTH_REPEATING = 2.0  # seconds: a run longer than this is timed once
+SHORT, REPEATS_OF_SHORT = 0.05, 20  # seconds; whatever else a machine does for a moment is as long as such a run
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,16 +55,22 @@ def best(attempt: Callable[[], Attempt]) -> Attempt:
 
 def best_in_turns(attempts: list[Callable[[], Attempt]]) -> list[Attempt]:
     """The best of each, repeated in turns, so that whatever else the machine does falls on all of them; the first one warms up."""
-    found = [attempt() for attempt in attempts]
-    warm: list[list[Attempt]] = [[] for _ in attempts]
-    for k in range(REPEATS):
-        for attempt, first, tries in zip(attempts, found, warm, strict=True):
-            if k == 0 or first.seconds <= WORTH_REPEATING:
+    for attempt in attempts:
+        attempt()
+    warm = [[timed(attempt)] for attempt in attempts]
+    for k in range(1, REPEATS_OF_SHORT):
+        for attempt, tries in zip(attempts, warm, strict=True):
+            if k < _repeats(tries[0].seconds):
                 tries.append(timed(attempt))
     return [
         replace(tries[0], seconds=min(a.seconds for a in tries), processor=min(a.processor or 0.0 for a in tries))
         for tries in warm
     ]
+
+
+def _repeats(seconds: float) -> int:
+    """How often a run that takes so many seconds is timed."""
+    return 1 if seconds > WORTH_REPEATING else REPEATS if seconds > SHORT else REPEATS_OF_SHORT
 
 
 def timed(attempt: Callable[[], Attempt]) -> Attempt:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
+from threadpoolctl import threadpool_info
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,6 +31,8 @@ class Report:
         folder.mkdir(parents=True, exist_ok=True)
         console.rule(name)
         facts = machine()
+        if "OPENBLAS_CORETYPE" in os.environ:
+            self.note(f"OPENBLAS_CORETYPE has NumPy's products made as on {facts['blas']}: they may be half as fast as without")
         if facts["load"] is not None and facts["load"] > 0.5 * facts["cores"]:
             self.note(f"the machine is busy (load {facts['load']:.1f} on {facts['cores']} cores): do not trust the seconds")
 
@@ -59,6 +62,7 @@ def machine() -> dict[str, Any]:
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),
+        "blas": ", ".join(sorted({pool["architecture"] for pool in threadpool_info() if "architecture" in pool})),
         "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         "python": platform.python_version(),
         "versions": {package: version(package) for package in PEERS},
