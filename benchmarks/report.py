@@ -32,7 +32,9 @@ class Report:
         console.rule(name)
         facts = machine()
         if "OPENBLAS_CORETYPE" in os.environ:
-            self.note(f"OPENBLAS_CORETYPE has NumPy's products made as on {facts['blas']}: they may be half as fast as without")
+            self.note(
+                f"OPENBLAS_CORETYPE has NumPy's products made as on {facts['blas']}: they may be half as fast as without"
+            )
         if facts["load"] is not None and facts["load"] > 0.5 * facts["cores"]:
             self.note(f"the machine is busy (load {facts['load']:.1f} on {facts['cores']} cores): do not trust the seconds")
 
