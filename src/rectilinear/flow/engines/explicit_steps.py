@@ -47,10 +47,8 @@ LEFT_OUT = 2.0  # rtol: of what crossings change, the part that may not be made 
 LONGER = 5.0  # at most by this factor may a step then be longer than the last
 MOST_PATTERNS = 12  # beyond, a field of frozen patterns costs more than the plain one
 FEWER_CARRIERS = 0.2  # of neurons: so few carriers cost less to move than they do, kinks apart
-STANDING, MOST_STANDING = (
-    1e-9,
-    100,
-)  # of the step: what is no progress; events without it after which kinks are no longer located
+STANDING = 1e-9  # of the step: what is no progress
+MOST_STANDING = 100  # events without progress after which kinks are no longer located
 MOST_REFUSED_IN_ROW = 5  # stabilised steps refused in a row: kinks are for the other stepper
 
 
