@@ -135,3 +135,14 @@ def test_a_run_that_ends_early_says_where_it_was():
 def test_it_does_not_apply_to_large_weights_or_decay_or_layers_at_rest_or_one_input(setting):
     assert not ConstantPulls.applies(ordinary(**{"scale": 1e-8, **setting}), RTOL)
     assert ConstantPulls.applies(ordinary(scale=1e-8), RTOL)
+
+
+def test_a_step_that_is_far_too_long_is_refused_without_a_warning():
+    """Weights of a neuron that slides overflow in it."""
+    net = rl.Network(inputs=2, widths=(20,))
+    problem = rl.Problem(rl.datasets.six_points(), net, net.init(1e-8, seed=0))
+    decisions = Decisions(Kinks(problem))
+    phase = EarlyPhase(problem, decisions, first_start(problem, decisions), 1e-9, lambda start: None)
+    phase.step_size = 4e3
+    assert not phase.attempt(1e9)
+    assert phase.step_size == 2e3

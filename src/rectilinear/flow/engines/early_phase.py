@@ -97,7 +97,7 @@ class EarlyPhase:
         """
         self.looks += 1
         length = min(self.step_size, t_end - self.t)
-        with self.decisions.trial() as keep:
+        with self.decisions.trial() as keep, np.errstate(over="ignore", invalid="ignore"):  # far too long, and refused
             self._next = self._moved(self.end, self.t + length)
             outputs = self._outputs(self._next.theta)
             if outputs <= self.limit:
