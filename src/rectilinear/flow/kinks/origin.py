@@ -23,6 +23,8 @@ START_DISTANCE, ORIGIN_DESCENT_STEPS = 20.0, 400  # in steps: how far it starts 
 FIRST_ASCENT, LAST_ASCENT, FINEST_ASCENT, ASCENTS = 0.5, 0.01, 1e-5, 60  # steps of ascent on the unit sphere
 MOST_ASCENT_WORK, FEWEST_ASCENTS = 1e6, 6  # multiply-adds, a millisecond or so; but so many starts at least
 SAME_MAXIMUM = 0.99  # cosine of directions that are near one maximum
+# The same to count ways: with longer steps ascents pass over low maxima, and maxima may be this near each other.
+SHORT_ASCENT, COUNTED_MAXIMUM = 0.1, 0.999
 SAME_RAY = 0.9999  # cosine of directions that are one
 
 
@@ -45,7 +47,8 @@ def exit_from_origin(kinks: Kinks, sign_a: float, pull: Array, directions: list[
 
 def count_exits(kinks: Kinks, sign_a: float, pull: Array) -> int:
     """How many ways lead out of w = 0."""
-    traced = [_trace(kinks, direction, sign_a, pull) for direction in _highest(kinks, sign_a, pull)]
+    maxima = _highest(kinks, sign_a, pull, SHORT_ASCENT, COUNTED_MAXIMUM)
+    traced = [_trace(kinks, direction, sign_a, pull) for direction in maxima]
     return len({way.tobytes() for way in traced if way is not None})
 
 
@@ -54,7 +57,7 @@ def highest_potential(kinks: Kinks, sign_a: float, pull: Array) -> float:
 
     Where its sign is beyond doubt it is known up to LAST_ASCENT only.
     """
-    w, highest, slopes = _ascended(kinks, sign_a, pull)
+    w, highest, slopes = _ascended(kinks, sign_a, pull, FIRST_ASCENT)
     best = int(np.argmax(highest))
     if not -LAST_ASCENT * _largest(kinks, pull) < highest[best] <= 0.0:
         return float(highest[best])
@@ -66,23 +69,23 @@ def _largest(kinks: Kinks, pull: Array) -> float:
     return float(np.abs(pull) @ np.linalg.norm(kinks.x, axis=1))
 
 
-def _highest(kinks: Kinks, sign_a: float, pull: Array) -> Array:
+def _highest(kinks: Kinks, sign_a: float, pull: Array, first: float = FIRST_ASCENT, same: float = SAME_MAXIMUM) -> Array:
     """Directions (few, inputs) near local maxima of the potential sign_a sum_i pull_i sigma(w.x_i) that may be positive, best first.
 
-    They are found by ascent on the sphere in steps that shrink to LAST_ASCENT; what these leave is no more than so much of the
-    largest slope.
+    They are found by ascent on the sphere in steps that shrink from `first` to LAST_ASCENT; what these leave is no more than so much of
+    the largest slope.
     """
-    w, highest, _ = _ascended(kinks, sign_a, pull)
+    w, highest, _ = _ascended(kinks, sign_a, pull, first)
     least = -LAST_ASCENT * _largest(kinks, pull)
     order = [k for k in np.argsort(-highest, kind="stable") if highest[k] > least]
     kept: list[int] = []
     for k in order:
-        if all(w[k] @ w[other] < SAME_MAXIMUM for other in kept):
+        if all(w[k] @ w[other] < same for other in kept):
             kept.append(int(k))
     return np.asarray(w[kept])
 
 
-def _ascended(kinks: Kinks, sign_a: float, pull: Array) -> tuple[Array, Array, tuple[Array, Array]]:
+def _ascended(kinks: Kinks, sign_a: float, pull: Array, first: float) -> tuple[Array, Array, tuple[Array, Array]]:
     """Unit vectors near maxima, from the samples' own directions (of many samples the best); their potentials; `_ascend`'s slopes."""
     own = np.sign(sign_a * pull)[:, None] * kinks.x
     tried = own[:: 1 + len(own) // MOST_DIRECTIONS]
@@ -94,7 +97,7 @@ def _ascended(kinks: Kinks, sign_a: float, pull: Array) -> tuple[Array, Array, t
     if len(w) > most:
         potentials = w @ base + np.abs(w @ kinks.normals.T) @ halves
         w = w[np.argsort(-potentials, kind="stable")[:most]]
-    return w, _ascend(w, kinks.normals, base, halves, FIRST_ASCENT, LAST_ASCENT), (base, halves)
+    return w, _ascend(w, kinks.normals, base, halves, first, LAST_ASCENT), (base, halves)
 
 
 def _ascend(directions: Array, normals: Array, base: Array, halves: Array, first: float, last: float) -> Array:
