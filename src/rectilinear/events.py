@@ -38,7 +38,7 @@ class Kind(IntEnum, metaclass=_WithOldNames):
     RELEASE = 2  # the hold ended: the multiplier left [0, 1]
     DEATH = 3  # no sample activates it any more (ReLU), or its incoming weights are held at zero: it never moves again
     ORIGIN = 4  # its incoming weights passed through zero and it left on the other side
-    FORK = 5  # passed closer to where the flow parts than the tolerance, which may have decided its way
+    FORK = 5  # passed closer to where the flow parts than the tolerance or the run's error, which may have decided its way
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,7 +53,8 @@ class Events:
     with small steps from nearby. Nor is it where a hold ends because its kink comes to repel, as a changes sign, or where holds would
     keep the neuron on another kink that repels: the velocities then lead away on both sides, or leave it only one, and the side is that
     of most such descents. A fork is a passage over or past a kink that repels by so little that a neuron nearer to the other side by the
-    tolerance goes another way; that was followed, and came to be off by more than ten tolerances.
+    tolerance goes another way; that was followed, and came to be off by more than ten tolerances. Of runs that stop at every kink it is a
+    neuron that was turned back by one that met the kink before it by less than the error of the run.
 
     Of very many crossings only the last of every neuron are listed, unless all were asked for; `unlisted` says how many are not. They
     are counted like the others, and all of them certified.

@@ -21,7 +21,7 @@ from .choose import (
     reason,
     too_many_kinks,
 )
-from .engines.fork_twins import TIGHTER, ForkRule
+from .engines.fork_twins import ONLY_TELL, TIGHTER, ForkRule
 from .field import field_for_few, make_field
 from .long_run import simulate_long
 from .repeated import decided
@@ -120,7 +120,7 @@ def simulate(
             record = Record(span, field, engine, len(asked) + 1)  # and where it stopped
             return record.trajectory(drive(record, asked, watch, rules), watch, rtol)
 
-        run = decided(make, to, watch)
+        run = decided(make, to, watch) if chosen != "kinks" else make(ONLY_TELL)
     why = reason(problem, chosen) if method == "auto" else "asked for"
     why += f", at rtol {to:.2g} to decide forks" if to < rtol else ""
     return replace(run, provenance={**run.provenance, "chosen": why, **_pairing(problem), **span.said})

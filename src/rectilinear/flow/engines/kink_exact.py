@@ -16,7 +16,7 @@ import numpy as np
 
 from ...arrays import Array, Indices
 from ...errors import FlowError
-from ...events import Events
+from ...events import Events, Kind
 from ...problem import Problem
 from ..collocation import ALL_NODES, STAGES
 from ..deadline import look_at_clock
@@ -32,6 +32,7 @@ from .clock import Clock, OrdinaryClock
 from .kept_jacobian import NEWTON_FAILED, KeptJacobian
 from .light_neurons import KnownStep, Light
 from .moving_field import MovingField, OrdinaryField
+from .near_misses import NearMisses
 from .step import Step, resting, slope_at_end
 from .step_events import Pending, StepEvents
 
@@ -61,7 +62,7 @@ class KinkEngine:
         self.name, self.chattering, self.decisions, self.kinks = clock.name, False, decisions, decisions.kinks
         self.longest_jump = float(np.abs(self.kinks.lengths).max())
         self.reach = float(np.linalg.norm(problem.x, axis=1).mean())
-        self.balance = Balance(problem)
+        self.balance, self.near_misses = Balance(problem), NearMisses(self.kinks)
         self.energy, self.estimated_error, self.step_size = start.energy, 0.0, 0.0
         self.steps = self.rejected = self.refused = self.evaluations = self.standing = self.tries = 0
         self.moment = 0.0  # since which steps are tried in vain
@@ -341,8 +342,13 @@ class KinkEngine:
             still = step.h == 0.0
             onto_kink = still or self.problem.l2 > 0.0
             soon = self._soon() if self.standing > 1 else None
+            came_from = self.events_ahead.side_before(self.pending)
             self.events_ahead.decide(self.pending, self.pull, self.clock.s, onto_kink, soon)
-            self.clock.stamp(self.decisions.log)
+            if came_from and groups.patterns[self.pending.neuron, self.pending.line] != came_from:
+                self.near_misses.await_others(self.pending.line, came_from, groups, self.pull, self.estimated_error)
+        for h, line in self.near_misses.turned_back(groups):
+            self.decisions.note(self.clock.s, h, line, Kind.FORK)
+        self.clock.stamp(self.decisions.log)
         # a step that led to an event was made anew, and neurons have changed there
         whole = self.pending is None and step is self.whole
         self.neuron_sizes = self.sizes_after if whole else groups.lengths(groups.carried)

@@ -105,6 +105,11 @@ class StepEvents:
         """The unit normal of a line as a neuron sees it along its holds."""
         return self.kinks.along_holds(self.groups.patterns[pending.neuron])[1][pending.line]
 
+    def side_before(self, pending: Pending) -> int:
+        """The side from which a neuron comes to the kink that it has met, 0 if that is not what is decided."""
+        met = pending.followed is None and not pending.waking and pending.group < 0 and pending.line < len(self.kinks)
+        return int(self.groups.patterns[pending.neuron, pending.line]) if met else 0
+
     # ------------------------------------------------------------------ at its end
 
     def decide(self, pending: Pending, pull: Array, s: float, project: bool, soon: Array | None) -> None:
