@@ -52,15 +52,11 @@ PLAIN_EARLY_RTOL = 3e-3
 DECIDING_RTOL = 3e-6
 SMOOTH_RTOL = 1e-5  # for explicit steps of three layers and more
 IMPULSE_RTOL = 1e-4  # loss curves are then right to some 1e-5, and ten times less costs three times as much
-FEW_SAMPLES = (
-    150  # of networks without kinks, up to which an implicit step (cubic in the samples) is cheaper than what it saves
-)
+FEW_SAMPLES = 150  # without kinks, up to which an implicit step, cubic in the samples, is cheaper than what it saves
 # Samples x neurons of mirrored data up to which following takes a third of a second at most. Kink-exact runs, which sufficed up to 150
 # samples, take 10 to 100 times as long there: 150 random samples of 10 inputs, 50 neurons, 0.16 s to 1e-8 instead of more than 15.
 FEW_MIRRORED = 40_000
-SMALL_START = (
-    0.01  # of labels: bound of the outputs at the start of smooth runs; others step over kinks from the first step on
-)
+SMALL_START = 0.01  # of labels: bound of the outputs at the start of smooth runs; others are over kinks from the first step
 NEARLY_ODD = 0.01  # of the squares of what is odd in labels: of the even rest of smooth runs, which takes steps over kinks without end
 MOST_ERROR = 30.0  # tolerances that errors of smooth steps may add up to where neurons could be followed
 SMALLEST_FOLLOWED = 1e-100  # weights

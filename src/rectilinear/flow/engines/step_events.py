@@ -190,9 +190,9 @@ class StepEvents:
             with self.decisions.trial() as keep:
                 pattern, neuron = self.decisions.settle(h, neuron, before, np.array([line]), acting, s)
                 changed = set(np.flatnonzero(pattern != before).tolist())
-                turns_back = changed <= held
+                turns_back = soon is not None and changed <= held
                 if not (turns_back and changed):  # else two lines would hold it and let it go by turns
                     keep()
-            if soon is None or not turns_back:
+            if not turns_back:
                 return pattern, neuron
         return self.decisions.graze(h, neuron, before, line, pull, s), neuron
