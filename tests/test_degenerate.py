@@ -10,7 +10,7 @@ from rectilinear.events import Kind
 from rectilinear.flow.collocation import earliest
 from rectilinear.flow.kinks import origin
 from rectilinear.flow.kinks.geometry import Kinks
-from rectilinear.flow.kinks.origin import _trace, exit_from_origin, highest_potential
+from rectilinear.flow.kinks.origin import _trace, count_exits, exit_from_origin, highest_potential
 
 
 def test_a_neuron_that_dies_under_weight_decay_stays_dead_and_decays():
@@ -486,3 +486,16 @@ def test_a_neuron_leaves_the_origin_as_soon_as_its_potential_is_positive(seed: i
         assert share(u) < 10.0 * least
         assert exit_from_origin(kinks, 1.0, first + u * change, []) is not None
     assert exit_from_origin(kinks, 1.0, first, []) is None
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_where_several_ways_lead_out_of_the_origin_more_than_one_is_counted(seed):
+    """In the plane they are the positive maxima of a potential on the circle, some of which are low and narrow."""
+    rng = np.random.default_rng(seed)
+    x, pull, net = rng.standard_normal((25, 2)), rng.choice([-1.0, 1.0], 25) / 25, rl.Network(2, (1,))
+    angles = np.linspace(0.0, 2.0 * np.pi, 20_001)[:-1]
+    potential = np.maximum(np.stack([np.cos(angles), np.sin(angles)], axis=1) @ x.T, 0.0) @ pull
+    highest = (potential > np.roll(potential, 1)) & (potential >= np.roll(potential, -1))
+    ways = int(np.sum(highest & (potential > 1e-6 * np.abs(potential).max())))
+    counted = count_exits(Kinks(rl.Problem(rl.Dataset(x, np.ones(25)), net, net.init(1.0, seed=0))), 1.0, pull)
+    assert min(ways, 2) <= counted <= ways

@@ -24,7 +24,7 @@ FIRST_ASCENT, LAST_ASCENT, FINEST_ASCENT, ASCENTS = 0.5, 0.01, 1e-5, 60  # steps
 MOST_ASCENT_WORK, FEWEST_ASCENTS = 1e6, 6  # multiply-adds, a millisecond or so; but so many starts at least
 SAME_MAXIMUM = 0.99  # cosine of directions that are near one maximum
 # The same to count ways: with longer steps ascents pass over low maxima, and maxima may be this near each other.
-SHORT_ASCENT, COUNTED_MAXIMUM = 0.1, 0.999
+SHORT_ASCENT, COUNTED_MAXIMUM = 0.05, 0.999
 SAME_RAY = 0.9999  # cosine of directions that are one
 
 
