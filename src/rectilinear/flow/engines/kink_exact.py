@@ -18,7 +18,7 @@ from ...arrays import Array, Indices
 from ...errors import FlowError
 from ...events import Events, Kind
 from ...problem import Problem
-from ..collocation import ALL_NODES, STAGES
+from ..collocation import STAGES
 from ..deadline import look_at_clock
 from ..field.frozen import rounding
 from ..kinks.balance import Balance
@@ -341,7 +341,9 @@ class KinkEngine:
         if self.pending is not None:
             still = step.h == 0.0
             onto_kink = still or self.problem.l2 > 0.0
-            soon = self._soon() if self.standing > 1 else None
+            soon = (
+                self.whole.pulls_soon_after(step.h) if self.standing > 1 else None
+            )  # of the step that would have passed over it
             came_from = self.events_ahead.side_before(self.pending)
             self.events_ahead.decide(self.pending, self.pull, self.clock.s, onto_kink, soon)
             if came_from and groups.patterns[self.pending.neuron, self.pending.line] != came_from:
@@ -359,12 +361,6 @@ class KinkEngine:
         if changed:
             self._prepare()
         return float(np.sqrt(max(step.energies[-1], 0.0))), step.objective
-
-    def _soon(self) -> Array:
-        """Pulls a little later than the step that leads to an event, as found by the one that would have passed over it."""
-        later = int(np.searchsorted(ALL_NODES * self.whole.h, self.step.h, side="right"))
-        pulls: Array = self.whole.pulls[min(later, STAGES)]
-        return pulls
 
     def _separate_shrunk(self) -> bool:
         """Carry neurons that have become much smaller with others of their size, exactly balanced; whether there were any.

@@ -53,6 +53,11 @@ class Step:
         """How far carriers have moved (u, carriers, inputs + 1) after each share of the step, and the integral of the squared speed."""
         return stages_at(self.stages, shares), self.h * integrals_to(self.energies[1:], shares)
 
+    def pulls_soon_after(self, length: float) -> Array:
+        """Those at the first node that is later than so much of the step; at its end if there is none."""
+        later = int(np.searchsorted(ALL_NODES * self.h, length, side="right"))
+        return np.asarray(self.pulls[min(later, STAGES)])
+
     def beginning(self, length: float) -> Array:
         """Stages of a step from the same state of another length, guessed."""
         guess: Array = stages_at(self.stages, NODES * (length / self.h))
