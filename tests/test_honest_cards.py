@@ -36,9 +36,9 @@ def test_compiling_does_not_count_against_max_seconds(monkeypatch: pytest.Monkey
     clock._end(kernel)
     clock._end(kernel)
     now[0] = 34.0
-    assert watch.over_budget(0.1, "") is None
+    assert watch.over_budget(0.1, str) is None
     now[0] = 36.0
-    assert watch.over_budget(0.1, "") is rl.Status.OUT_OF_SECONDS
+    assert watch.over_budget(0.1, str) is rl.Status.OUT_OF_SECONDS
 
 
 @pytest.mark.parametrize("rtol", [1e-2, 1e-3, 1e-5])

@@ -168,6 +168,8 @@ class Dataset:
     def mirror_defect(self) -> float:
         """The largest |x_i + x_j| over mirror pairs, entry by entry, relative to the largest entry of the column."""
         pairs, _ = self.mirror_pairs
+        if not len(pairs):
+            return 0.0
         largest = np.abs(self.x).max(axis=0)
         gaps = np.abs(self.x[pairs[:, 0]] + self.x[pairs[:, 1]]) / np.where(largest > 0.0, largest, 1.0)
         return float(gaps.max(initial=0.0))
@@ -339,6 +341,8 @@ def find_lines(x: Array, same: float = SAME_LINE) -> Lines:
     units = units * signs[:, None]
     along = np.abs(along)
     order = np.argsort(along, kind="stable")
+    if (np.diff(along[order]) > same).all():  # as in most tables: each on a line of its own
+        return Lines(frozen(units), np.arange(len(x)), frozen(norms * signs))
     index, representatives = _lines_along(units[order], along[order], same)
     index[order], representatives = index.copy(), order[representatives]
     # number the lines by first appearance, so that rotating the inputs leaves the numbering alone

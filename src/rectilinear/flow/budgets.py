@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.metadata import version
 from typing import Any
@@ -40,17 +40,16 @@ class Watch:
             return float("inf")
         return self.began + max(self.max_seconds, MOMENT) + compilation().seconds - self.compiled
 
-    def over_budget(self, fraction: float, note: str) -> Status | None:
-        """Count a step; the reason to stop, if a budget is used up."""
+    def over_budget(self, fraction: float, note: Callable[[], str]) -> Status | None:
+        """Count a step; the reason to stop, if a budget is used up. What `note` says is for those who watch."""
         self.steps += 1
         if self.max_steps is not None and self.steps >= self.max_steps:
             return Status.OUT_OF_STEPS
         if self.max_seconds is None and self.progress is None:
             return None
-        now = time.perf_counter()
-        if self.progress is not None and now - self.reported > REPORT_EVERY:
+        if self.progress is not None and (now := time.perf_counter()) - self.reported > REPORT_EVERY:
             self.reported = now
-            self.progress(fraction, note)
+            self.progress(min(max(fraction, 0.0), 1.0), note())
         return Status.OUT_OF_SECONDS if self.max_seconds is not None and self.spent > self.max_seconds else None
 
     @property

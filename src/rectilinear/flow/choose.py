@@ -174,7 +174,7 @@ def _lazy(problem: Problem) -> bool:
     if not np.abs(pull).max() < STRONGEST_PULL:  # whose square may be no number any more: such a start is refused
         return False
     residual = 2.0 * float(np.mean(problem.loss.value(problem.y, f))) / max(float(np.sqrt(np.mean(pull**2))), TINY)
-    outputs = np.linalg.norm(a[0] * np.linalg.norm(w, axis=1)) * np.mean(np.linalg.norm(problem.x, axis=1))
+    outputs = np.linalg.norm(a[0] * row_lengths(w)) * row_lengths(problem.x).mean()
     return bool(outputs > LAZY * residual)
 
 

@@ -149,7 +149,7 @@ def drive(kept: Kept, times: Array, watch: Watch, rules: Rules, clock: str = "t 
             kept.hand_over()
             engine = kept.engine
             fraction = engine.t / end if end else 0.0
-            over = watch.over_budget(min(max(fraction, 0.0), 1.0), clock.format(engine.t))
+            over = watch.over_budget(fraction, lambda: clock.format(kept.engine.t))
             ending = Ending(over) if over else None
             with Deadline(watch.out_of_seconds):
                 went = engine.attempt(end)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from ...arrays import Array
@@ -46,10 +48,14 @@ class TwoLayerField:
         self.shapes = network.shapes
         self.size = sum(out * into for out, into in self.shapes)
         self.folded = _folded(problem)
-        self.zero = _at_zero(problem, self.folded)
         self._may_align = may_align(self.folded)
         self._last_split: aligned_neurons.Split | None = None
         self._split_age = STEPS_PER_SPLIT_LOOK
+
+    @cached_property
+    def zero(self) -> aligned_neurons.Zero:
+        """The loss at f = 0."""
+        return _at_zero(self.problem, self.folded)
 
     def velocity(self, theta: Array, out: Array) -> float:
         problem = self.problem
@@ -153,7 +159,6 @@ def _folded(problem: Problem) -> FoldedRows:
 
 
 def _at_zero(problem: Problem, folded: FoldedRows) -> aligned_neurons.Zero:
-    """The loss at f = 0."""
     loss, f = problem.loss, np.zeros_like(problem.y)
     pull = 0.5 * (1.0 + problem.network.alpha) * (loss.pull(problem.y, f) @ problem.x) / len(f)
     own, opposite = (loss.pull(y, np.zeros_like(y)) for y in (folded.labels, folded.mirror_labels))
