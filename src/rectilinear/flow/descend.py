@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import numpy as np
 
@@ -70,7 +71,7 @@ def descend(
             for done in range(1, steps + 1):
                 field.velocity(theta, velocity)
                 theta += learning_rate * velocity
-                stop = watch.over_budget(done / steps, lambda done=done: f"step {done}")
+                stop = watch.over_budget(done / steps, partial("step {:d}".format, done))
                 if (done % record_every == 0 or stop) and not keep():
                     stop = Status.DIVERGED
                 if stop:
