@@ -32,7 +32,7 @@ def moved(problem, times):
     while engine.t < times[-1] and not engine.over:
         if engine.attempt(times[-1]):
             inside = times[(times > engine.t) & (times <= engine.step_end)]
-            states += list(engine.states(inside)[0]) if len(inside) else []
+            states += list(engine.states(inside).weights) if len(inside) else []
             engine.commit()
     return engine, np.array(states)
 

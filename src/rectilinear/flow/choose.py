@@ -247,8 +247,12 @@ def first_engine(
     times: Array,
     all_events: bool = False,
     forks: ForkRule = ONLY_TELL,
+    one_by_one: bool = False,
 ) -> Engine:
-    """The engine to begin with: the early phase where it applies, which is followed by the one that the rest of the run needs."""
+    """The engine to begin with: the early phase where it applies, which is followed by the one that the rest of the run needs.
+
+    Steps are committed `one_by_one` where something is to be looked at after each.
+    """
     if problem.network.layers > 2:
         if chosen == "smooth":
             return SmoothEngine(problem, field, rtol)
@@ -258,11 +262,13 @@ def first_engine(
     if chosen == "impulses":
         return ImpulseEngine(problem, rtol)
     if chosen == "plain" and isinstance(field, TwoLayerField):
+
+        def plain(start: Problem, t: float, energy: float) -> Engine:
+            return plain_steps(start, field, rtol, times, t, energy, one_by_one)
+
         if early_phase and rtol <= PLAIN_EARLY_RTOL and ConstantPulls.applies(problem, rtol):
-            return ConstantPulls(
-                problem, rtol, times, lambda grown, t, energy: plain_steps(grown, field, rtol, times, t, energy)
-            )
-        return plain_steps(problem, field, rtol, times)
+            return ConstantPulls(problem, rtol, times, plain)
+        return plain(problem, 0.0, 0.0)
     prepare(chosen)
     decisions = Decisions(Kinks(problem))
     start = first_start(problem, decisions)

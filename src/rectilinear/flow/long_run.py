@@ -170,7 +170,7 @@ class LongRun:
         followed, self.followed = self.followed, None
         assert followed is not None
         self.before = followed.events()
-        theta = neurons_of(unflatten(followed.states(np.array([followed.t]))[0][0], self.problem.network.shapes))
+        theta = neurons_of(unflatten(followed.states(np.array([followed.t])).weights[0], self.problem.network.shapes))
         decisions = Decisions(Kinks(self.problem))
         signs = decisions.start(theta, decisions.kinks.pulls(theta))
         decisions.log.clear()
@@ -179,7 +179,7 @@ class LongRun:
 
     def state_at(self, log10_t: float) -> LongState:
         """The state at a time within the step just made."""
-        (flat,), (fall,) = self.engine.states(np.array([log10_t]))
+        (flat,), (fall,), _ = self.engine.states(np.array([log10_t]))
         theta = neurons_of(unflatten(flat, self.problem.network.shapes))
         log_loss = self.field.normalised(theta, self.field.everyone)[1]
         if self.followed is not None:  # whose energy is the fall of the loss itself

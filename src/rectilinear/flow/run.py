@@ -50,6 +50,11 @@ class StopRules:
             raise InputError(f"stop_gradient and stop_loss must be numbers >= 0, found {gradient!r} and {loss!r}.")
         self.gradient, self.loss = gradient, loss
 
+    @property
+    def looks(self) -> bool:
+        """Whether any step can be the last."""
+        return self.gradient > 0.0 or self.loss > 0.0
+
     def within(self) -> None:
         return None
 
@@ -108,9 +113,9 @@ class Record(Kept):
     def keep(self, times: Array) -> None:
         if len(times):
             new = slice(len(self.times), len(self.times) + len(times))
-            states, energies = self.engine.states(times)
+            states, energies, errors = self.engine.states(times)
             self.energies[new] = energies + self.span.rest_energy(times)
-            self.errors[new] = sum(engine.estimated_error for engine in self.engines)
+            self.errors[new] = errors + sum(engine.estimated_error for engine in self.engines[:-1])
             self.states[new] = self.span.full_states(states, times)
             self.times += times.tolist()
 

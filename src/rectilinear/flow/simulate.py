@@ -115,9 +115,10 @@ def simulate(
         by_neurons = moves_in_span(problem, chosen)
         field = field_for_few(problem) if by_neurons else make_field(problem)  # only losses are asked of the first
         span = Span(problem, whole=not by_neurons)
+        one_by_one = max_steps is not None or rules.looks
 
         def make(forks: ForkRule) -> Trajectory:
-            engine = first_engine(span.problem, field, chosen, to, early_phase, asked, all_events, forks)
+            engine = first_engine(span.problem, field, chosen, to, early_phase, asked, all_events, forks, one_by_one)
             record = Record(span, field, engine, len(asked) + 1)  # and where it stopped
             return record.trajectory(drive(record, asked, watch, rules), watch, rtol)
 

@@ -22,7 +22,7 @@ from ..state import flatten, row_lengths
 from ..threads import in_shares
 from ..tolerances import TINY
 from .constant_pull_kernels import KINKS_TOGETHER, MOST_HELD, PulledNeurons, UnitKinks, move_neurons
-from .engine import Engine
+from .engine import Engine, States
 
 NEGLIGIBLE_OUTPUTS = 0.1  # outputs may reach this share of rtol, relative to the labels
 OUTPUT_GROWTH = 10.0  # by which outputs are to grow in a step: every one looks at all kinks anew
@@ -132,14 +132,14 @@ class ConstantPulls:
             total += met
         return total
 
-    def states(self, times: Array) -> tuple[Array, Array]:
+    def states(self, times: Array) -> States:
         inputs = self.neurons.w.shape[1]
         if not self.h:
             flat = flatten((self.neurons.w, self.neurons.a[None]))
-            return np.repeat(flat[None], len(times), axis=0), np.full(len(times), self.energy)
+            return States(np.repeat(flat[None], len(times), axis=0), np.full(len(times), self.energy), self.estimated_error)
         rows = self.states_saved.transpose(1, 0, 2)[np.searchsorted(self.saved, times)]
         flat = flatten((rows[:, :, :inputs], rows[:, None, :, inputs]))
-        return flat, rows[:, :, inputs + 1].sum(axis=1) - self.first_along
+        return States(flat, rows[:, :, inputs + 1].sum(axis=1) - self.first_along, self.estimated_error)
 
     def commit(self) -> tuple[float, float]:
         if self.h:

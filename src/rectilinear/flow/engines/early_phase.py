@@ -35,7 +35,7 @@ from .early_phase_kernels import (
     next_kink,
     sign_change,
 )
-from .engine import Engine
+from .engine import Engine, States
 
 NEGLIGIBLE_EARLY_OUTPUTS = 0.1  # outputs may reach this share of rtol, relative to the labels
 LOG_OUTPUT_GROWTH = 2.0  # outputs may grow by about e^(2 LOG_OUTPUT_GROWTH) between two looks at them
@@ -118,16 +118,16 @@ class EarlyPhase:
     def step_end(self) -> float:
         return self._next.t
 
-    def states(self, times: Array) -> tuple[Array, Array]:
+    def states(self, times: Array) -> States:
         if not self.kinks_that_matter:
             theta, energies = self._moved_together(times - self.t)
-            return flatten(layers_of(theta)), energies
+            return States(flatten(layers_of(theta)), energies, self.estimated_error)
         at, theta, energies = self.end, np.empty((len(times), *self.end.theta.shape)), np.empty(len(times))
         with self.decisions.trial():
             for k, t in enumerate(times.tolist()):
                 at = at if t == at.t else self._next if t == self._next.t else self._moved(at, t)
                 theta[k], energies[k] = at.theta, at.energy
-        return flatten(layers_of(theta)), energies
+        return States(flatten(layers_of(theta)), energies, self.estimated_error)
 
     def commit(self) -> tuple[float, float]:
         self.over = self._next is self.end

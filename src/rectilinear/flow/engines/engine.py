@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ...arrays import Array
 from ...events import Events
+
+
+class States(NamedTuple):
+    """What an engine tells of moments: flat weights (t, size), the integral of |grad L|^2 (t,), and the estimated error up to there."""
+
+    weights: Array
+    energies: Array
+    errors: Array | float
 
 
 class Engine(Protocol):
@@ -34,8 +42,8 @@ class Engine(Protocol):
     @property
     def step_end(self) -> float: ...
 
-    def states(self, times: Array) -> tuple[Array, Array]:
-        """Flat weights (t, size) and the integral of |grad L|^2 (t,) at times within the step just made."""
+    def states(self, times: Array) -> States:
+        """The states at times within the step just made, or now."""
         ...
 
     def commit(self) -> tuple[float, float]:

@@ -27,7 +27,7 @@ from ..state import Start, flatten, layers_of, neurons_of, unflatten
 from ..steppers.chebyshev import StabilisedStepper
 from ..steppers.dense_output import DenseOutput
 from ..tolerances import TINY
-from .engine import Engine
+from .engine import Engine, States
 
 if TYPE_CHECKING:
     from ..steppers.dormand_prince import ExplicitStepper
@@ -272,14 +272,14 @@ class SmoothEngine:
             self._dense = self.stepper.dense()
         return self._dense
 
-    def states(self, times: Array) -> tuple[Array, Array]:
+    def states(self, times: Array) -> States:
         t = float(times[0])
         at_an_end = len(times) == 1 and (t == self.t or t == self.stepper.t_old + self.stepper.h)
         y = self._at(t)[None].copy() if at_an_end else self._between(times)
         if self._frozen is not None:
             y = self._made_good(y, times)
         self._restore_balance(y, times)
-        return y[:, :-1], y[:, -1]
+        return States(y[:, :-1], y[:, -1], self.estimated_error)
 
     def _made_good(self, y: Array, times: Array) -> Array:
         """Flat weights and the energy integral at times, of states in frozen patterns, with what crossings within the step change."""

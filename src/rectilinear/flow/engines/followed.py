@@ -34,7 +34,7 @@ from ..steppers.mixing import Mixing
 from ..steppers.step_size import restrained
 from ..steppers.stiff_directions import StiffDirections
 from .alternative import Alternative
-from .engine import Engine
+from .engine import Engine, States
 from .event_log import EventLog
 from .followed_paths import UNCHANGED, FollowedPaths
 from .fork_twins import ONLY_TELL, TIGHTER, ForkRule, ForkTold, ForkTwins
@@ -151,14 +151,15 @@ class FollowedNeurons:
         self.step, self.next = step, Next(onwards, heights, f, pulls, error)
         return True
 
-    def states(self, times: Array) -> tuple[Array, Array]:
+    def states(self, times: Array) -> States:
         step = self.step
         if step is None or not len(times) or not len(step.saved):  # the last: a run that was interrupted
-            return self._flat(self.w[None], self.a[None]), np.full(len(times), self.energy)
+            return States(self._flat(self.w[None], self.a[None]), np.full(len(times), self.energy), self.estimated_error)
         rows = np.searchsorted(self.t + step.saved * step.h, times * (1.0 - 1e-14))
         rows = np.minimum(rows, len(step.saved) - 1)
         w, a = step.end.saved_w.transpose(1, 0, 2)[rows], step.end.saved_a.T[rows]
-        return self._flat(w, a), self.energy + self._energies(step, step.saved[rows], w, a)
+        energies = self.energy + self._energies(step, step.saved[rows], w, a)
+        return States(self._flat(w, a), energies, self.estimated_error)
 
     def commit(self) -> tuple[float, float]:
         step = self.step

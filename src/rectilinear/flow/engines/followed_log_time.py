@@ -9,7 +9,7 @@ import numpy as np
 
 from ...arrays import Array
 from ...events import Events
-from .engine import Engine
+from .engine import Engine, States
 from .followed import FollowedNeurons
 
 
@@ -39,7 +39,7 @@ class FollowedInLogTime:
         self.target = min(t_end, self.until)
         return self.inner.attempt(10.0**self.target)
 
-    def states(self, times: Array) -> tuple[Array, Array]:
+    def states(self, times: Array) -> States:
         return self.inner.states(10.0**times)
 
     def commit(self) -> tuple[float, float]:

@@ -29,6 +29,7 @@ from ..steppers.radau import Nodes, collocation_step
 from ..steppers.step_size import StepControl
 from ..tolerances import HOLD_BAND, PAST_KINK_HEIGHT, ROUNDED_SUM, SAME_TIME, SMALLEST_STEP, TINY
 from .clock import Clock, OrdinaryClock
+from .engine import States
 from .kept_jacobian import NEWTON_FAILED, KeptJacobian
 from .light_neurons import KnownStep, Light
 from .moving_field import MovingField, OrdinaryField
@@ -314,17 +315,17 @@ class KinkEngine:
     def step_end(self) -> float:
         return self.rests_until if self.resting else self.clock.t_at(self.step, 1.0)
 
-    def states(self, times: Array) -> tuple[Array, Array]:
+    def states(self, times: Array) -> States:
         groups, here = self.groups, self.clock.t
         if self.resting or not (times != here).any():
             flat = flatten(layers_of(groups.neurons(groups.carried)))
-            return np.tile(flat, (len(times), 1)), np.full(len(times), self.energy)
+            return States(np.tile(flat, (len(times), 1)), np.full(len(times), self.energy), self.estimated_error)
         shares = np.array([self.clock.share_at(self.step, t) for t in times.tolist()])
         moved, passed = self.step.at(shares)
         theta = groups.all_paths(groups.carried + moved)
         if self.pending is not None and self.pending.followed is not None:
             self._known().follow_up_to(shares, Light.among(groups, self.pending.followed[0]), theta, passed)
-        return flatten(layers_of(theta)), self.energy + passed
+        return States(flatten(layers_of(theta)), self.energy + passed, self.estimated_error)
 
     def commit(self) -> tuple[float, float]:
         step, groups = self.step, self.groups

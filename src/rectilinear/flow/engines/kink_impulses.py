@@ -24,6 +24,7 @@ from ..state import flatten, unflatten
 from ..steppers.tsitouras import ERROR_WEIGHTS, PLAIN_STAGES, PLAIN_TABLEAU, STAGE_TIMES, interpolant, interpolant_slope
 from ..steppers.vector_sums import combined
 from ..tolerances import TINY
+from .engine import States
 
 IMPULSE_SAFETY, IMPULSE_SHRINK, IMPULSE_GROW = 0.9, 0.2, 4.0
 SMOOTH_POWER, KINK_POWER = 1 / 5, 2 / 3
@@ -290,16 +291,16 @@ class ImpulseEngine:
         target = -self.normals.along(parts) - heights
         self.normals.combine(box_program(self.gram, target, -limit, limit), parts)
 
-    def states(self, times: Array) -> tuple[Array, Array]:
+    def states(self, times: Array) -> States:
         if len(times) == 1 and times[0] == self.t:
-            return self.theta[None].copy(), np.array([self.energy])
+            return States(self.theta[None].copy(), np.array([self.energy]), self.estimated_error)
         rest = self.new - self.end.theta - self.impulse
         shares = (times - self.t) / self.h
         states = np.array([self._within(u, rest) if u < 1.0 else self.new for u in shares.tolist()])
         first, last = self.h * (self.velocities[0] @ self.velocities[0]), self.h * (self.new_velocity @ self.new_velocity)
         gain = self._energy_gain()
         bend = (1 - shares) * (first - gain) - shares * (last - gain)  # the cubic through both ends and their slopes
-        return states, self.energy + shares * (gain + (1 - shares) * bend)
+        return States(states, self.energy + shares * (gain + (1 - shares) * bend), self.estimated_error)
 
     def _within(self, u: float, rest: Array) -> Array:
         """Weights at a share u of the step: impulses as far as they have come, and the rest, which grows from zero."""

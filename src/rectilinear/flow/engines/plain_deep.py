@@ -16,6 +16,7 @@ from ..field.two_layer_kernels import square_length
 from ..state import flatten
 from ..steppers.third_order import ThirdOrderStepper
 from ..tolerances import TINY
+from .engine import States
 
 RTOL_SHARE_OF_DEEP_STEP = 0.5  # errors of steps add up, those at kinks are estimated too small
 FIRST_DEEP_STEP = 0.1  # cbrt(rtol) of the time in which layers change by their own size, as a step's error is of order 3
@@ -66,11 +67,11 @@ class PlainDeepSteps:
         first, last = self.stepper.slopes
         return 0.5 * float((self.stepper.y_new - self.stepper.y) @ (first + last))
 
-    def states(self, times: Array) -> tuple[Array, Array]:
+    def states(self, times: Array) -> States:
         if not self.made:
-            return self.stepper.y[None].copy(), np.full(len(times), self.energy)
+            return States(self.stepper.y[None].copy(), np.full(len(times), self.energy), self.estimated_error)
         shares = (times - self.stepper.t) / self.stepper.h
-        return self.stepper.cubic().at(times), self.energy + shares * self._gain()
+        return States(self.stepper.cubic().at(times), self.energy + shares * self._gain(), self.estimated_error)
 
     def commit(self) -> tuple[float, float]:
         self.energy += self._gain()

@@ -35,15 +35,25 @@ class Layout(NamedTuple):
     columns: int
 
 
-class Ahead(NamedTuple):
-    """Steps made at one call: where each ends (steps, weights), and as `facts` (steps, 5) when, its error, |grad L|^2, the loss and the
-    integral of |grad L|^2 there; flat weights without padding (t, ...) and that integral (t,) at the `times` within them."""
+class Moment(NamedTuple):
+    """Where steps begin or end: the time, flat weights, the integral of |grad L|^2 and the sum of the steps' errors up to there, |grad L|^2
+    and the loss without regularisation."""
 
-    ends: Array
-    facts: Array
+    t: float
+    y: Array
+    energy: float
+    error: float
+    square: float
+    loss: float
+
+
+class Kept(NamedTuple):
+    """What is kept at `times` (t,): flat weights without padding (t, ...), energies and errors (t,)."""
+
     times: Array
-    saved: Array
+    weights: Array
     energies: Array
+    errors: Array
 
 
 class Control(NamedTuple):
@@ -133,28 +143,26 @@ def relative_error(y: Array, new: Array, slopes: Array, weights: Array, neurons:
 
 
 @fast_kernel
-def keep_step(
-    layout: Layout, y: Array, stages: StageSlopes, t: float, h: float, energy: float, ahead: Ahead, done: int
-) -> tuple[int, float]:  # fmt: skip
+def keep_step(layout: Layout, start: Moment, stages: StageSlopes, h: float, kept: Kept, done: int) -> tuple[int, float]:
     """Keep states at the times within a step, from the one numbered `done` on; returns the next number, and the energy at its end."""
     neurons, inputs, rows, columns = layout
     slopes, squares = stages
-    weights, point, cut = np.empty(slopes.shape[0]), np.empty(y.shape[0]), neurons * inputs
-    while done < ahead.times.shape[0] and ahead.times[done] <= t + h:
-        u = (ahead.times[done] - t) / h
-        state, gained = ahead.saved[done], 0.0
+    weights, point, cut, energy = np.empty(slopes.shape[0]), np.empty(start.y.shape[0]), neurons * inputs, start.energy
+    while done < kept.times.shape[0] and kept.times[done] <= start.t + h:
+        u = (kept.times[done] - start.t) / h
+        state, gained = kept.weights[done], 0.0
         for s in range(weights.shape[0]):
             weight = 0.0
             for power in range(INTERPOLANT.shape[1] - 1, -1, -1):
                 weight = weight * u + INTERPOLANT[s, power]
             weights[s] = h * weight
             gained += weights[s] * squares[s]
-        stage(y, slopes, weights, 1.0, point)
+        stage(start.y, slopes, weights, 1.0, point)
         for n in range(neurons):
             for k in range(inputs):
                 state[n * inputs + k] = point[n * columns + k]
             state[cut + n] = point[rows * columns + n]
-        ahead.energies[done] = energy + gained
+        kept.energies[done], kept.errors[done] = start.energy + gained, start.error
         done += 1
     for s in range(squares.shape[0]):
         energy += h * TABLE[-1, s] * squares[s]
@@ -163,36 +171,35 @@ def keep_step(
 
 @fast_kernel
 def steps_ahead(
-    field: Rows, layout: Layout, start: Array, stages: StageSlopes, moment: tuple[float, float, float], t_end: float,
-    control: Control, single: bool, ahead: Ahead, drive: Array,
-) -> tuple[int, int, float, bool]:  # fmt: skip
-    """Make steps from `start`, where the first slope is known, at a moment (time, energy, step to try) on to `t_end`, or as many as
-    `ahead` has room for. Returns how many were made and how many refused, the next step to try, and if single precision still does."""
-    slopes, squares = stages
-    (t, energy, step), (allowed, rtol, (order, safety, shrink, grow)) = moment, control
-    last, y = slopes.shape[0] - 1, start
-    made, refused, done = 0, 0, 0
-    while t < t_end and made + refused < ahead.ends.shape[0]:
-        h, new = compiled_up_to(step, t, t_end), ahead.ends[made]
+    field: Rows, layout: Layout, start: Moment, stages: StageSlopes, step: float, t_end: float, most: int, control: Control,
+    single: bool, kept: Kept, drive: Array,
+) -> tuple[Moment, int, int, float, bool]:  # fmt: skip
+    """Try at most so many steps, the first of size `step`, on to `t_end`. Returns where they end, how many were made and how many
+    refused, the next step to try, and if single precision still does."""
+    (slopes, squares), (allowed, rtol, (order, safety, shrink, grow)) = stages, control
+    last, new, free = slopes.shape[0] - 1, np.empty_like(start.y), np.empty_like(start.y)
+    made, refused, done, now = 0, 0, 0, start
+    while now.t < t_end and made + refused < most:
+        h = compiled_up_to(step, now.t, t_end)
         total, rounding = 0.0, Rounding(0.0, 0.0, 0.0)
         for s in range(1, last + 1):
-            stage(y, slopes, TABLE[s, :s], h, new)
+            stage(now.y, slopes, TABLE[s, :s], h, new)
             total, rounding = drive_share(field, new, 0, field.blocks.shape[0], single, s == last, drive)
             squares[s] = velocity(field, new, drive, slopes[s])
-        error = h * relative_error(y, new, slopes, ERROR_WEIGHTS, layout.neurons, layout.rows)
+        error = h * relative_error(now.y, new, slopes, ERROR_WEIGHTS, layout.neurons, layout.rows)
         step = h * compiled_growth(error / allowed, order, safety, shrink, grow)
         if not error <= allowed:
             refused += 1
             continue
-        done, energy = keep_step(layout, y, stages, t, h, energy, ahead, done)
-        facts = ahead.facts[made]
-        t += h
-        facts[0], facts[1], facts[2], facts[3], facts[4] = t, error, squares[last], total / field.samples, energy
-        y, made = new, made + 1
-        for i in range(y.shape[0]):
+        done, energy = keep_step(layout, now, stages, h, kept, done)
+        left = now.y
+        now = Moment(now.t + h, new, energy, now.error + error, squares[last], total / field.samples)
+        new = left if made else free  # the start stays as it was
+        made += 1
+        for i in range(new.shape[0]):
             slopes[0, i] = slopes[last, i]
         squares[0] = squares[last]
-        single = single and single_suffices(field, y, rounding, squares[0], rtol)
+        single = single and single_suffices(field, now.y, rounding, squares[0], rtol)
         if not np.isfinite(total):
             break
-    return made, refused, step, single
+    return now, made, refused, step, single

@@ -25,10 +25,12 @@ from ..state import flatten
 from ..steppers import tsitouras
 from ..steppers.step_size import StepControl, up_to
 from ..threads import in_shares, shares
+from .engine import States
 from .plain_step_kernels import (
-    Ahead,
     Control,
+    Kept,
     Layout,
+    Moment,
     StageSlopes,
     drive_share,
     keep_step,
@@ -106,102 +108,108 @@ class TwoLayerSlopes:
 
 
 class PlainSteps:
-    """The engine, asked for states at `times`. Where a slope takes no second thread, it makes many steps ahead at one call, and hands
-    them out one by one."""
+    """The engine, asked for states at `times`. Where a slope takes no second thread it makes many steps at one call, unless they are
+    asked for `one_by_one`."""
 
     name = "plain steps"
     chattering = False
 
-    def __init__(self, slopes: TwoLayerSlopes, rtol: float, times: Array, t: float = 0.0, energy: float = 0.0) -> None:
-        self.field, self.rtol, self.times = slopes, rtol, times
+    def __init__(
+        self,
+        slopes: TwoLayerSlopes,
+        rtol: float,
+        times: Array,
+        t: float = 0.0,
+        energy: float = 0.0,
+        one_by_one: bool = False,
+    ) -> None:
+        self.field, self.rtol, self.times, self.one_by_one = slopes, rtol, times, one_by_one
         self.control = Control(RTOL_SHARE_OF_STEP * rtol, rtol, COMPILED_CONTROL)
-        self.t, self.energy, self.estimated_error = t, energy, 0.0
-        self.y = slopes.start
-        self.stages = StageSlopes(np.empty((tsitouras.PLAIN_STAGES, self.y.size)), np.empty(tsitouras.PLAIN_STAGES))
+        y, stages = slopes.start, tsitouras.PLAIN_STAGES
+        self.stages = StageSlopes(np.empty((stages, y.size)), np.empty(stages))
         self.counts = {"steps": 0, "rejected": 0, "gradients": 1}
-        self.stages.squares[0], _ = self.field.slope(self.y, self.stages.slopes[0])
-        self.field.watch_rounding(self.y, self.stages.squares[0], rtol)
-        speed = self.field.relative(self.y, self.y, self.stages.slopes[:1], np.ones(1))
+        square, loss = self.field.slope(y, self.stages.slopes[0])
+        self.stages.squares[0] = square
+        self.field.watch_rounding(y, square, rtol)
+        speed = self.field.relative(y, y, self.stages.slopes[:1], np.ones(1))
         self.step_size = FIRST_STEP / max(speed, np.finfo(float).tiny)
-        self.ahead, self.made, self.taken, self.stepping = self._room(0), 0, 0, False
+        self.now = self.next = Moment(t, y, energy, 0.0, square, loss)
 
-    def _room(self, steps: int) -> Ahead:
-        """For so many steps, and the times that may be in them."""
-        times = self.times[np.searchsorted(self.times, self.t, side="right") :]
-        neurons, inputs = self.field.layout[:2]
-        saved = np.empty((len(times), neurons * (inputs + 1)))  # memory is taken as it fills
-        return Ahead(np.empty((steps, self.y.size)), np.empty((steps, 5)), times, saved, np.empty(len(times)))
+    @property
+    def t(self) -> float:
+        return self.now.t
+
+    @property
+    def estimated_error(self) -> float:
+        return self.now.error
 
     @property
     def step_end(self) -> float:
-        return self.facts[self.taken][0] if self.stepping else self.t
+        return self.next.t
 
     def attempt(self, t_end: float) -> bool:
-        if self.taken == self.made:
-            look_at_clock()
-            self.made = self.taken = 0
-            if self.field.shared:
-                self._step(t_end)
-            else:
-                self._steps_ahead(t_end)
-            self.facts: list[list[float]] = self.ahead.facts[: self.made].tolist()
-        self.stepping = self.taken < self.made
-        return self.stepping
+        look_at_clock()
+        times = self.times[np.searchsorted(self.times, self.t, side="right") :]
+        neurons, inputs = self.field.layout[:2]
+        weights = np.empty((len(times), neurons * (inputs + 1)))  # memory is taken as it fills
+        self.kept = Kept(times, weights, np.empty(len(times)), np.empty(len(times)))
+        made = self._step(t_end) if self.field.shared else self._steps_ahead(t_end)
+        self.counts["steps"] += made
+        return made > 0
 
-    def _steps_ahead(self, t_end: float) -> None:
+    def _steps_ahead(self, t_end: float) -> int:
         field, steps = self.field, CHUNK_WORK / (self.field.work * tsitouras.PLAIN_STAGES)
-        self.ahead = self._room(max(1, min(int(steps), MOST_AHEAD)))
-        moment = (self.t, self.energy, self.step_size)
-        self.made, refused, self.step_size, field.single = steps_ahead(
+        most = 1 if self.one_by_one else max(1, min(int(steps), MOST_AHEAD))
+        self.next, made, refused, self.step_size, field.single = steps_ahead(
             field.field,
             field.layout,
-            self.y,
+            self.now,
             self.stages,
-            moment,
+            self.step_size,
             t_end,
+            most,
             self.control,
             field.single,
-            self.ahead,
+            self.kept,
             field.drive,
         )
-        self._count(self.made + refused, refused)
+        self._count(made + refused, refused)
+        return made
 
-    def _step(self, t_end: float) -> None:
+    def _step(self, t_end: float) -> int:
         """One step, with the stages in Python, which shares them out."""
-        h, (slopes, squares), ahead = up_to(self.step_size, self.t, t_end), self.stages, self._room(1)
-        new, loss = ahead.ends[0], 0.0
+        h, (slopes, squares), (t, y, _, errors, _, _) = up_to(self.step_size, self.t, t_end), self.stages, self.now
+        new, loss = np.empty_like(y), 0.0
         with np.errstate(over="ignore", invalid="ignore"):  # a stage too far out: the step will be refused
             for s in range(1, tsitouras.PLAIN_STAGES):
                 look_at_clock()
-                stage(self.y, slopes, tsitouras.TABLE[s, :s], h, new)
+                stage(y, slopes, tsitouras.TABLE[s, :s], h, new)
                 squares[s], loss = self.field.slope(new, slopes[s])
-            error = h * self.field.relative(self.y, new, slopes, tsitouras.ERROR_WEIGHTS)
+            error = h * self.field.relative(y, new, slopes, tsitouras.ERROR_WEIGHTS)
         self.step_size = h * PLAIN_CONTROL.growth(error / self.control.allowed)
-        self.made, self.ahead = int(error <= self.control.allowed), ahead
-        self._count(1, 1 - self.made)
-        if self.made:
-            _, energy = keep_step(self.field.layout, self.y, self.stages, self.t, h, self.energy, ahead, 0)
-            ahead.facts[0] = self.t + h, error, squares[-1], loss, energy
+        made = int(error <= self.control.allowed)
+        self._count(1, 1 - made)
+        if made:
+            _, energy = keep_step(self.field.layout, self.now, self.stages, h, self.kept, 0)
+            self.next = Moment(t + h, new, energy, errors + error, squares[-1], loss)
             slopes[0], squares[0] = slopes[-1], squares[-1]
             self.field.watch_rounding(new, squares[0], self.rtol)
+        return made
 
     def _count(self, tried: int, refused: int) -> None:
         self.counts["gradients"] += tried * (tsitouras.PLAIN_STAGES - 1)
         self.counts["rejected"] += refused
 
-    def states(self, times: Array) -> tuple[Array, Array]:
-        if not self.stepping:
-            return self.field.flat(self.y[None]), np.full(len(times), self.energy)
-        first = int(self.ahead.times.searchsorted(times[0]))
-        return self.ahead.saved[first : first + len(times)], self.ahead.energies[first : first + len(times)]
+    def states(self, times: Array) -> States:
+        if times[0] <= self.t:
+            return States(self.field.flat(self.now.y[None]), np.full(len(times), self.now.energy), self.now.error)
+        first = int(self.kept.times.searchsorted(times[0]))
+        found = slice(first, first + len(times))
+        return States(self.kept.weights[found], self.kept.energies[found], self.kept.errors[found])
 
     def commit(self) -> tuple[float, float]:
-        self.t, error, square, loss, self.energy = self.facts[self.taken]
-        self.estimated_error += error
-        self.y = self.ahead.ends[self.taken]
-        self.taken, self.stepping = self.taken + 1, False
-        self.counts["steps"] += 1
-        return sqrt(square), loss
+        self.now = self.next
+        return sqrt(self.now.square), self.now.loss
 
     def successor(self) -> None:
         return None
@@ -217,7 +225,13 @@ class PlainSteps:
 
 
 def plain_steps(
-    problem: Problem, field: TwoLayerField, rtol: float, times: Array, t: float = 0.0, energy: float = 0.0
+    problem: Problem,
+    field: TwoLayerField,
+    rtol: float,
+    times: Array,
+    t: float = 0.0,
+    energy: float = 0.0,
+    one_by_one: bool = False,
 ) -> PlainSteps:
     """The engine for a problem of two layers whose weights are those at time t."""
-    return PlainSteps(TwoLayerSlopes(problem, field), rtol, times, t, energy)
+    return PlainSteps(TwoLayerSlopes(problem, field), rtol, times, t, energy, one_by_one)
