@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import tables
-from .arrays import Array, Indices, Mask
+from .arrays import Array, Indices, Mask, random_axis
 from .errors import FileError, InputError, is_number, path_of
 from .mirror_images import mirror_pairs
 from .precision import Precision, stated
@@ -334,9 +334,8 @@ def find_lines(x: Array, same: float = SAME_LINE) -> Lines:
     if not norms.all():
         return _lines_with_zeros(x, norms > 0.0, same)
     units = x / norms[:, None]
-    axis = np.random.default_rng(0).standard_normal((x.shape[1],))
-    axis /= np.linalg.norm(axis)
-    along = units @ axis
+    axis = random_axis(x.shape[1])
+    along = units @ (axis / np.linalg.norm(axis))
     signs = np.where(along < 0, -1.0, 1.0)
     units = units * signs[:, None]
     along = np.abs(along)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .arrays import Array, Indices
+from .arrays import Array, Indices, random_axis
 
 
 def mirror_pairs(x: Array, tolerance: float) -> tuple[Indices, Indices]:
@@ -28,7 +28,7 @@ def _with_candidates(x: Array) -> tuple[Indices, Indices, Indices, Indices]:
 
     Rows are sorted along one random axis: images lie within a narrow window on its other side.
     """
-    axis = np.random.default_rng(0).standard_normal(x.shape[1])
+    axis = random_axis(x.shape[1])
     along = x @ axis
     window = np.abs(axis).sum() + 1e-12 * np.abs(along).max()
     order = np.argsort(along, kind="stable")

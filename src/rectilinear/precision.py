@@ -100,8 +100,8 @@ def _uncertain_columns(values: Array) -> Array:
     chosen = values if columns <= LOOKED_AT else values[:, np.linspace(0, columns - 1, LOOKED_AT).astype(int)]
     sizes = np.abs(chosen)
     large = sizes[np.argmax(sizes >= 0.1 * sizes.max(axis=0, initial=0.0), axis=0), np.arange(sizes.shape[1])]
-    few = np.array([len(_digits(number)) <= MOST_DIGITS for number in large.tolist()], dtype=bool)
-    return np.asarray(chosen[:, few & (chosen != np.round(chosen)).any(axis=0)])
+    few = chosen[:, [len(_digits(number)) <= MOST_DIGITS for number in large.tolist()]]
+    return np.asarray(few[:, (few != np.round(few)).any(axis=0)])
 
 
 def _last_place(column: Array) -> tuple[int, float] | None:

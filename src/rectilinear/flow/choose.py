@@ -162,7 +162,9 @@ def made_to(chosen: str, rtol: float) -> float:
 def too_many_kinks(problem: Problem, rtol: float) -> bool:
     """Whether stopping the network at every kink costs more than following neurons by themselves to this tolerance."""
     most = MOST_KINK_EXACT_WORK * max(1.0, FOLLOWED_RTOL / rtol) ** WORK_GROWTH
-    return problem.network.alpha < 1.0 and kink_exact_work(problem) > most and not _lazy(problem)
+    if problem.network.alpha == 1.0 or _work_in(problem, 1) <= most and kink_exact_work(problem) <= most:
+        return False
+    return not _lazy(problem)
 
 
 def _lazy(problem: Problem) -> bool:
@@ -179,13 +181,18 @@ def _lazy(problem: Problem) -> bool:
 
 
 def kink_exact_work(problem: Problem) -> float:
-    """Multiply-adds that a kink-exact run takes, roughly: an implicit step, cubic in the samples, for half of all (neuron, kink).
+    """Multiply-adds that a kink-exact run takes, roughly."""
+    data = problem.data
+    few = data.samples <= FEW_ENOUGH_TO_STOP  # what more span is not worth a decomposition
+    return _work_in(problem, min(problem.x.shape[1], data.rank + problem.network.bias if few else data.samples))
+
+
+def _work_in(problem: Problem, inputs: int) -> float:
+    """The same where samples span so many dimensions: an implicit step, cubic in the samples, for half of all (neuron, kink).
 
     Neurons of one pattern move as one, and n lines that span d dimensions cut no more than some n^(d-1) patterns.
     """
-    samples, data = float(problem.data.samples), problem.data
-    few = data.samples <= FEW_ENOUGH_TO_STOP  # what more span is not worth a decomposition
-    inputs = min(problem.x.shape[1], data.rank + problem.network.bias if few else data.samples)
+    samples = float(problem.data.samples)
     groups = min(float(problem.network.widths[0]), 2.0 * samples ** min(inputs - 1, 9))
     return 5.0 * samples * groups * (samples**3 + samples**2 * groups * inputs)
 

@@ -25,7 +25,7 @@ from .constant_pull_kernels import KINKS_TOGETHER, MOST_HELD, PulledNeurons, Uni
 from .engine import Engine, States
 
 NEGLIGIBLE_OUTPUTS = 0.1  # outputs may reach this share of rtol, relative to the labels
-OUTPUT_GROWTH = 10.0  # by which outputs are to grow in a step: every one looks at all kinks anew
+OUTPUT_GROWTH = 100.0  # by which outputs may grow in a step: every one looks at all kinks anew
 SMALLEST_STRETCH = 1e-3  # of such a step: then another engine goes on
 FAR_ENOUGH, TOO_FAR = 0.7, 2.0  # of what they may reach
 MOST_SAMPLES = 2_000  # whose products with each other are kept
@@ -48,8 +48,7 @@ class ConstantPulls:
         self.first_loss = float(np.mean(problem.loss.value(problem.y, zero)))
         lines, alpha = find_lines(x), problem.network.alpha
         lengths, normals = np.abs(lines.lengths), padded(lines.normals.copy(), KINKS_TOGETHER, 1)
-        jumps = np.zeros(len(normals))
-        np.add.at(jumps, lines.index, (1.0 - alpha) * pulls * lengths)
+        jumps = np.bincount(lines.index, (1.0 - alpha) * pulls * lengths, len(normals))
         single = normals.astype(np.float32)
         self.across = single.T.copy()  # with the transpose of itself, a product takes NumPy up to five times as long
         self.kinks, self.largest_jump = UnitKinks(normals, single @ self.across, jumps), float(np.abs(jumps).max())
@@ -92,7 +91,8 @@ class ConstantPulls:
         look_at_clock()
         neurons, reached, self.h = self.neurons, self._outputs(self.neurons), 0.0
         fastest = 2.0 * float(row_lengths(neurons.g).max())
-        h = min(self.stretch * np.log(min(OUTPUT_GROWTH, self.limit / reached)) / max(fastest, TINY), t_end - self.t)
+        growth = self.stretch * np.log(min(OUTPUT_GROWTH, self.limit / reached))
+        h = min(growth / max(fastest, TINY), t_end - self.t)
         self.next = PulledNeurons(*(part.copy() for part in neurons))  # type: ignore[arg-type]  # floats and indices each in its place
         self.saved = self.times[(self.times > self.t) & (self.times <= self.t + h)]
         self.states_saved = np.empty((len(neurons.a), len(self.saved), neurons.w.shape[1] + 2))
@@ -110,8 +110,7 @@ class ConstantPulls:
         self.h = h
         self.counts["crossings"] += sum(met)
         self.over = outputs >= FAR_ENOUGH * self.limit
-        if outputs < np.sqrt(OUTPUT_GROWTH) * reached:
-            self.stretch *= 2.0
+        self.stretch = min(2.0 * self.stretch, 1.0)
         return True
 
     def _moved(self, first: int, last: int, h: float) -> int:
