@@ -136,14 +136,16 @@ def single_drive(
                 squares += pull * pull
             odd_pull[i] = pull
             even_pull[i] = pull
+        for i in range(here):  # apart, as most have no mirror image
             if mirrored[start + i]:
-                y, f = mirror_labels[start + i], scale * even[i] - c * linear[i]
+                y, f = mirror_labels[start + i], e * largest * lengths[start + i] * even[i] - c * linear[i]
                 pull = sample_pull(loss, y, f)
                 if measured:
                     total += sample_loss(loss, y, f)
                     squares += pull * pull
                 odd_pull[i] -= pull
                 even_pull[i] += pull
+        for i in range(here):
             even_pull[i] *= e * lengths[start + i]
             top = max(top, abs(even_pull[i]))
             reach += abs(even_pull[i])
