@@ -162,9 +162,8 @@ def made_to(chosen: str, rtol: float) -> float:
 def too_many_kinks(problem: Problem, rtol: float) -> bool:
     """Whether stopping the network at every kink costs more than following neurons by themselves to this tolerance."""
     most = MOST_KINK_EXACT_WORK * max(1.0, FOLLOWED_RTOL / rtol) ** WORK_GROWTH
-    if problem.network.alpha == 1.0 or _work_in(problem, 1) <= most and kink_exact_work(problem) <= most:
-        return False
-    return not _lazy(problem)
+    few = _work_in(problem, 1) <= most and kink_exact_work(problem) <= most  # in one dimension first: a rank takes time
+    return problem.network.alpha < 1.0 and not few and not _lazy(problem)
 
 
 def _lazy(problem: Problem) -> bool:

@@ -48,7 +48,7 @@ class ConstantPulls:
         self.first_loss = float(np.mean(problem.loss.value(problem.y, zero)))
         lines, alpha = find_lines(x), problem.network.alpha
         lengths, normals = np.abs(lines.lengths), padded(lines.normals.copy(), KINKS_TOGETHER, 1)
-        jumps = np.bincount(lines.index, (1.0 - alpha) * pulls * lengths, len(normals))
+        jumps = np.asarray(np.bincount(lines.index, (1.0 - alpha) * pulls * lengths, len(normals)), dtype=np.float64)
         single = normals.astype(np.float32)
         self.across = single.T.copy()  # with the transpose of itself, a product takes NumPy up to five times as long
         self.kinks, self.largest_jump = UnitKinks(normals, single @ self.across, jumps), float(np.abs(jumps).max())
