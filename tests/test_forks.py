@@ -22,6 +22,8 @@ MISSES, MEETS, CORNER = (3, 0.12740766214880953), (3, 0.12740966214880953), (10,
 # the third had a second crossing right after the one that mattered.
 BESIDE = ((3, 0.12739866214880952), (3, 0.12741866214880954))
 LONG_STEPS = (97_185, 200_001, 200_099)
+# The same on integers: where many kinks meet, one neuron may go on to either side of one that repels, another is kept on such a one.
+MANY_MEET = (500_147, 500_791)
 RANDOM = run_path(str(Path(__file__).parents[1] / "benchmarks" / "random_problems.py"))
 
 
@@ -89,6 +91,13 @@ def test_no_neuron_goes_another_way_within_a_long_step(seed):
     loose, tight = (rl.simulate(made, [0.0, 50.0], method="follow", rtol=rtol) for rtol in (1e-4, 1e-6))
     assert "repeated" not in tight.provenance
     assert off(loose, tight) < 3e-4
+
+
+@pytest.mark.parametrize("seed", MANY_MEET)
+def test_where_many_kinks_meet_neurons_go_the_same_way_at_any_tolerance(seed):
+    made = RANDOM["random_ordinary_problem"](seed)
+    loose, tight = (rl.simulate(made, [0.0, 50.0], method="follow", rtol=rtol) for rtol in (1e-6, 1e-8))
+    assert off(loose, tight) < 1e-5
 
 
 @pytest.mark.parametrize("rtol", [1e-4, 1e-5])

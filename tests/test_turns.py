@@ -102,6 +102,45 @@ def test_kinks_that_are_met_at_one_point_are_passed_in_the_order_of_most_descent
     assert ways[np.argmax(votes)].tolist() == outcome[[0, 2, 3, 4]].tolist() == [-1, -1, -1, 1]
 
 
+def test_a_kink_that_others_just_turn_a_neuron_back_from_is_crossed_as_by_most_descents():
+    """Four kinks of integer data whose normals span a plane: beyond the point where they meet, ways lead out on either side of the last."""
+    normals = np.array([[0.0, -1.0, 0.0, 1.0], [1.0, -1.0, 1.0, 1.0], [2.0, 1.0, 2.0, -1.0], [-1.0, -4.0, -1.0, 4.0]])
+    normals /= np.linalg.norm(normals, axis=1)[:, None]
+    gram, below = normals @ normals.T, normals @ np.array([-4.49, 1.124, -4.49, -1.124])
+    pushes, came_from = np.array([-1.0248, 2.1402, -1.7353, 1.3096]), np.array([0, 1, 1, -1], np.int8)
+    coming = from_python(contact.arriving)(gram, below, pushes, came_from)
+    assert coming[3] > 0.0 > below[3] > -0.01  # it comes to it, and over the others would just move away
+    outcome, _, _, parting, push = contact.settle_as_descent(gram, below, pushes, came_from, 1e-14)
+    assert parting == 3
+    assert push != 0.0  # a choice, and told
+    rng = np.random.default_rng(0)
+    z = np.abs(coming).max() * rng.uniform(-1.0, 1.0, (1000, 4)) @ gram - (300 + rng.random((1000, 1))) * coming
+    for _ in range(900):
+        z += below + ((z > 0.0) * pushes) @ gram
+    ways, votes = np.unique(np.sign(z).astype(int), axis=0, return_counts=True)
+    assert ways.tolist() == [[-1, -1, -1, -1], [-1, -1, -1, 1]]
+    assert votes[1] > 0.9 * votes.sum()
+    assert outcome.tolist() == ways[1].tolist()
+
+
+@pytest.mark.parametrize(("drive", "later", "bound"), [(0.5, 0.6, 1.1), (0.2, -0.1, 3.0)])
+def test_a_neuron_that_is_kept_on_a_kink_rests_on_the_side_by_which_it_will_leave(drive, later, bound):
+    """Two kinks hold it on a third that repels, whichever side of that counts, until they let it go by one: descents go, and so must it."""
+    normals = np.array([[1.0, 0.0], [np.sqrt(0.5), np.sqrt(0.5)], [np.sqrt(0.5), -np.sqrt(0.5)]])
+    gram, pushes = normals @ normals.T, np.array([1.0, -bound, -bound])
+    z = np.random.default_rng(0).uniform(-2.0, 2.0, (1000, 3)) @ gram
+    for acting in np.linspace(drive, later, 2000):
+        z += acting * normals[:, 0] + ((z > 0.0) * pushes) @ gram
+    leaves_to = 1 if later > drive else -1
+    assert (leaves_to * z[:, 0] > 5.0).all()
+    for came_from in (-1, 1):
+        sides = np.array([came_from, 0, 0], np.int8)
+        kept = contact.settle_as_descent(gram, drive * normals[:, 0], pushes, sides, 1e-14)[0]
+        assert kept.tolist() == [leaves_to, 0, 0]
+        left = contact.settle_as_descent(gram, later * normals[:, 0], pushes, kept, 1e-14)[0]
+        assert left.tolist() == [leaves_to] * 3
+
+
 @pytest.mark.parametrize(("below", "push"), [(2e-14, -8e-14), (0.3, -0.300_000_000_000_01), (0.3, 0.2)])
 def test_velocities_at_a_kink_that_are_rounding_are_listed_as_zero(below, push):
     """A neuron crosses where it is not pushed back by more than rounding: its certificate does not say otherwise."""

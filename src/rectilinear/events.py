@@ -51,10 +51,11 @@ class Events:
     samples along the line's normal count as active with that share, those against it with the rest. Of a passage through w = 0 it is
     one over the number of ways that lead out: where there are several, the flow is not unique, and the way is that of gradient descent
     with small steps from nearby. Nor is it where a hold ends because its kink comes to repel, as a changes sign, or where holds would
-    keep the neuron on another kink that repels: the velocities then lead away on both sides, or leave it only one, and the side is that
-    of most such descents. A fork is a passage over or past a kink that repels by so little that a neuron nearer to the other side by the
-    tolerance goes another way; that was followed, and came to be off by more than ten tolerances. Of runs that stop at every kink it is a
-    neuron that was turned back by one that met the kink before it by less than the error of the run.
+    keep the neuron on another kink that repels, or kinks met at one point lead away on either side of one: the velocities then lead away
+    on both sides, or leave it only one, and the side is that of most such descents. A fork is a passage over or past a kink that repels
+    by so little that a neuron nearer to the other side by the tolerance goes another way; that was followed, and came to be off by more
+    than ten tolerances. Of runs that stop at every kink it is a neuron that was turned back by one that met the kink before it by less
+    than the error of the run.
 
     Of very many crossings only the last of every neuron are listed, unless all were asked for; `unlisted` says how many are not. They
     are counted like the others, and all of them certified.

@@ -17,11 +17,12 @@ from ..small_systems import solve_dependent
 from ..tolerances import NO_KINK_SPEED
 from .geometry import KinkArrays, Kinks
 from .repelling_points import DEPENDENT_NORMALS, have_turned, pinned_line, sides_after_turn_apart, sides_of_descent_apart
-from .single_neuron import NOBODY
+from .single_neuron import NOBODY, NONE
 
 MOST_TURNS = 4  # of a neuron over one line that repels, before it is let go where it is
 SETS = 10  # active sets tried per kink, at most; a few are enough
 NO_PUSH = 1e-14  # a push smaller than this share of the largest is rounding
+HALVINGS = 40  # of a push that holds just withstand
 ON_A_BOUND = 1e-10  # a multiplier this close to 0 or 1 counts as there
 
 
@@ -80,42 +81,79 @@ def resolve(kinks: Kinks, signs: Signs, touching: Indices, sign_a: float, pull: 
 def settle_as_descent(
     gram: Array, below: Array, pushes: Array, came_from: Signs, slowest: float
 ) -> tuple[Signs, Array, Array, int, float]:
-    """`settle_together`, except where that keeps a neuron on a line that repels and descent would not, or takes it over one from which
-    what happens at the others would take it back: then the order counts in which these are met, and most descents decide.
+    """`settle_together`, except where that keeps a neuron on a line that repels and descent would not, or where it would move away from
+    such a line on either side: then the order counts in which these are met, and most descents decide.
+
+    Where others keep it on such a line whichever side counts, it has no way out: it counts on the side where less lets go of it.
 
     Also that line, and what crossing it would add to the velocity along it; -1 where there is no such choice. Several lines that
     held it and now repel, as its outgoing weight has changed sign, are left as by descent: one after the other, their order would count.
     """
     begin = sides_after_turn_apart(gram, below, pushes, came_from) if have_turned(pushes, came_from) > 1 else came_from
     outcome, q, mu = settle_together(gram, below, pushes, begin, slowest)
-    pinned, push = pinned_line(gram, outcome, pushes, slowest), 0.0
-    if pinned < 0:
-        pinned = _might_turn_back(gram, q, pushes, came_from, outcome, slowest)
+    pinned, alike = pinned_line(gram, outcome, pushes, slowest)
+    stays, push, coming = pinned >= 0, 0.0, arriving(gram, below, pushes, came_from)
+    if not stays:
+        pinned = _line_parting(gram, q, pushes, came_from, coming, outcome, slowest)
     if pinned >= 0:
         push = -outcome[pinned] * pushes[pinned]
-        coming = arriving(gram, below, pushes, came_from)
         sides, ways, leaves = sides_of_descent_apart(gram, below, pushes, came_from, coming)
-        if leaves:
+        if alike == 1 and _speed_away(-outcome[pinned], 0.0, gram, q, pushes, outcome, pinned) <= slowest:
+            outcome[pinned] = _weaker_side(gram, q, pushes, outcome, pinned, slowest)
+            outcome, q, mu = settle_together(gram, below, pushes, outcome, slowest)
+        elif leaves:
             outcome, q, mu = settle_together(gram, below, pushes, sides, slowest)
-        elif ways == 1:
+        if ways == 1 and leaves != stays:  # all descents do what was found without them
             pinned = -1
     return outcome, q, mu, pinned, push
 
 
 @part
-def _might_turn_back(gram: Array, q: Array, pushes: Array, came_from: Signs, outcome: Signs, slowest: float) -> int:
-    """A line that repels and is crossed, although the neuron would move away from it on the side that it came from; -1 if there is none."""
+def _line_parting(
+    gram: Array, q: Array, pushes: Array, came_from: Signs, coming: Array, outcome: Signs, slowest: float
+) -> int:  # fmt: skip
+    """A line that repels, which the neuron comes to with the velocities `coming`, or crosses, and from which it would move away on the
+    other side as well; -1 if there is none."""
+    for k in range(pushes.shape[0]):
+        comes, crosses = came_from[k] * coming[k] < -slowest, came_from[k] * outcome[k] < 0
+        met = pushes[k] > slowest and (comes or crosses)  # it may also rest beside it
+        if met and _speed_away(-outcome[k], 0.0, gram, q, pushes, outcome, k) > slowest:
+            return k
+    return -1
+
+
+@part
+def _weaker_side(gram: Array, q: Array, pushes: Array, outcome: Signs, line: int, slowest: float) -> int:
+    """The side of a line on which less of a further push away is enough for holds to let go of a neuron: there it will leave."""
+    enough, less = 0.0, 0.0
+    for k in range(pushes.shape[0]):
+        enough += abs(q[k]) + abs(pushes[k])
+    for _ in range(HALVINGS):
+        push = 0.5 * (enough + less)
+        below = _speed_away(-1, push, gram, q, pushes, outcome, line) > slowest
+        above = _speed_away(1, push, gram, q, pushes, outcome, line) > slowest
+        if below != above:
+            return 1 if above else -1
+        if above:
+            enough = push
+        else:
+            less = push
+    return NONE + outcome[line]
+
+
+@part
+def _speed_away(side: int, push: float, gram: Array, q: Array, pushes: Array, outcome: Signs, line: int) -> float:
+    """The velocity away from a line that repels on this side of it, with a further `push` away, while the attracting lines answer.
+
+    q counts the line as in `outcome`.
+    """
     size = pushes.shape[0]
-    bounds, back, speeds = np.empty(size), np.empty(size), np.empty(size)
+    bounds, pushed, speeds = np.empty(size), np.empty(size), np.empty(size)
     for k in range(size):
         bounds[k] = max(-pushes[k], 0.0)
-    for k in range(size):
-        if pushes[k] > slowest and came_from[k] == -outcome[k] and came_from[k] != 0:
-            _add(gram, k, came_from[k] * pushes[k], q, back)
-            _answer(gram, back, bounds, speeds)
-            if came_from[k] * speeds[k] > slowest:
-                return k
-    return -1
+    _add(gram, line, 0.5 * (side - outcome[line]) * pushes[line] + side * push, q, pushed)
+    _answer(gram, pushed, bounds, speeds)
+    return side * speeds[line]
 
 
 settle_as_descent_apart = apart(settle_as_descent, "s1,f1,f1,i,f")

@@ -13,7 +13,7 @@ import numpy as np
 from ...arrays import Array, Indices, Signs
 from ..apart import apart
 from ..compiled import part, part_of_its_own
-from .single_neuron import NONE
+from .single_neuron import NOBODY, NONE
 
 DEPENDENT_NORMALS = 1e-12  # squared length of a unit normal off the span of others at which it lies in it
 DESCENTS_AT_POINT = 128  # descents that are looked at
@@ -28,8 +28,8 @@ GOLDEN = 0.6180339887498949
 
 
 @part
-def pinned_line(gram: Array, signs: Signs, pushes: Array, slowest: float) -> int:
-    """A line that repels and whose normal lies in the span of those that hold (sign 0); -1 if there is none."""
+def pinned_line(gram: Array, signs: Signs, pushes: Array, slowest: float) -> tuple[int, int]:
+    """The first line that repels and whose normal lies in the span of those that hold (sign 0), -1 if there is none; how many there are."""
     size, count = signs.shape[0], NONE
     held, factor = np.empty(size + 1, np.intp), np.zeros((size + 1, size))
     for line in range(size):  # by Cholesky
@@ -38,11 +38,12 @@ def pinned_line(gram: Array, signs: Signs, pushes: Array, slowest: float) -> int
             if left > DEPENDENT_NORMALS:
                 factor[count, count], held[count] = np.sqrt(left), line
                 count += 1
+    first, found = NOBODY, NONE
     for line in range(size):
         repels = signs[line] != 0 and pushes[line] > slowest
         if repels and _project(gram, factor, held, line, count) <= DEPENDENT_NORMALS:
-            return line
-    return -1
+            first, found = line if found == 0 else first, found + 1
+    return first, found
 
 
 @part
