@@ -1,11 +1,16 @@
-"""Budgets of seconds within steps: by a clock that counts how often it is looked at."""
+"""Budgets of seconds within steps, by a clock that counts how often it is looked at; interrupts at any moment of a run."""
+
+import _thread
+import signal
+import threading
 
 import numpy as np
 import pytest
 
 import rectilinear as rl
 from rectilinear.flow.budgets import Watch
-from rectilinear.flow.deadline import CHUNK_WORK, Deadline, OutOfTime, chunks, look_at_clock
+from rectilinear.flow.deadline import CHUNK_WORK, Deadline, OutOfTime, chunks, interrupts_held, look_at_clock
+from rectilinear.progress import Compilation
 
 RUNS = {
     "kinks": ((12,), {"method": "kinks", "early_phase": False}),
@@ -80,3 +85,90 @@ def test_events_without_end_in_the_early_phase_end_the_run_in_a_sentence(monkeyp
     assert run.reason.endswith(
         "do not come to an end; the data may be degenerate: perturb it slightly, or use early_phase=False"
     )
+
+
+ENDLESS = {
+    "plain": ((30,), 0.5, {"method": "plain", "rtol": 3e-3}),
+    "followed": ((30,), 0.5, {"method": "follow", "rtol": 1e-4}),
+    "kinks": ((30,), 0.5, {"method": "kinks"}),
+    "deep": ((20, 20), 0.7, {"rtol": 1e-3}),
+}
+
+
+def many_samples(widths, scale):
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((150, 8))
+    network = rl.Network(inputs=8, widths=widths)
+    return rl.Problem(rl.Dataset(x, np.sin(x[:, 0]) * x[:, 1]), network, network.init(scale, seed=0))
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_an_interrupt_at_any_moment_returns_what_there_is(name):
+    """Kernels that return arrays run Python on their way back, where an exception once ended the process."""
+    widths, scale, options = ENDLESS[name]
+    problem = many_samples(widths, scale)
+    rl.simulate(problem, [1e-3], **options)
+    for seconds in (0.02, 0.05, 0.1, 0.11, 0.12):
+        timer = threading.Timer(seconds, _thread.interrupt_main)
+        timer.start()
+        run = rl.simulate(problem, np.linspace(0.0, 1e8, 11), **options)
+        timer.join()
+        assert run.status is rl.Status.INTERRUPTED
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    again = rl.simulate(problem, [run.times[-1]], **options)
+    np.testing.assert_allclose(again.loss, run.loss[-1:], rtol=0, atol=1e-2 * run.loss[0])
+
+
+def test_descent_is_interrupted_between_its_steps():
+    problem = many_samples((30,), 0.5)
+    timer = threading.Timer(0.05, _thread.interrupt_main)
+    timer.start()
+    run = rl.descend(problem, learning_rate=1e-3, steps=10**9, record_every=10**9)
+    assert run.status is rl.Status.INTERRUPTED
+    steps = run.statistics["steps"]
+    assert run.times[-1] == steps * 1e-3
+    again = rl.descend(problem, learning_rate=1e-3, steps=steps)
+    for mine, other in zip(run.final, again.final, strict=True):
+        np.testing.assert_array_equal(mine, other)
+
+
+def test_interrupts_wait_for_a_look_and_a_second_one_does_not():
+    with interrupts_held():
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    with interrupts_held(), interrupts_held():  # a run within a run
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            look_at_clock()
+        look_at_clock()  # it is heard once
+    with interrupts_held():
+        signal.raise_signal(signal.SIGINT)  # after the last look: what it was to end is done
+    look_at_clock()
+
+
+def test_interrupts_while_kernels_are_compiled_are_heard_at_once(monkeypatch):
+    monkeypatch.setattr(Compilation, "running", True)
+    with pytest.raises(KeyboardInterrupt), interrupts_held():
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_interrupts_that_others_hear_are_theirs():
+    heard = []
+    before = signal.signal(signal.SIGINT, lambda *_: heard.append("by its owner"))
+    try:
+        with interrupts_held():
+            signal.raise_signal(signal.SIGINT)
+            look_at_clock()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert heard == ["by its owner"]
+
+    def elsewhere():
+        with interrupts_held():
+            heard.append(signal.getsignal(signal.SIGINT) is before)
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert heard[1:] == [True]

@@ -1,14 +1,21 @@
-"""A budget of seconds that holds within steps: whatever takes long looks at the clock on its way.
+"""Budgets of seconds and interrupts, heard within steps: whatever takes long looks at the clock on its way.
 
 `run.drive` arms a deadline for the thread it runs in. Engines call `look_at_clock` between parts of their work, as long as nothing
 that a run keeps is half changed: between evaluations of the field, neurons or decisions of an attempted step. Compiled kernels that
-may run for seconds are called for `chunks` of their work, so that an interrupt is heard between them as well.
+may run for seconds are called for `chunks` of their work.
+
+Ctrl-C is heard at the same places. Anywhere else it would end the process now and then: on their way back to Python kernels have it
+make the types of what they return, and an exception there finds nobody who looks at it.
 """
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from ..progress import compilation
 
 CHUNK_WORK = 2e7  # multiply-adds, or what takes as long, between two looks: some hundredths of a second
 
@@ -39,8 +46,45 @@ class Deadline:
         _armed.passed = self.before
 
 
+@contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Within, Ctrl-C waits for the next look at the clock; a second one, and one while kernels are compiled, is heard at once.
+
+    Where it is somebody else's, or Python hears it in another thread, nothing changes.
+
+    >>> with interrupts_held():
+    ...     signal.raise_signal(signal.SIGINT)
+    ...     try:
+    ...         look_at_clock()
+    ...     except KeyboardInterrupt:
+    ...         print("heard")
+    heard
+    """
+
+    def hold(number: int, frame: object) -> None:
+        at_once = _armed.pressed or compilation().running
+        _armed.pressed = not at_once
+        if at_once:
+            raise KeyboardInterrupt
+
+    python_hears = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not python_hears or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    _armed.pressed = False
+    signal.signal(signal.SIGINT, hold)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        _armed.pressed = False
+
+
 def look_at_clock() -> None:
-    """Raise OutOfTime if the budget of the run is used up; nothing where there is none."""
+    """Raise OutOfTime if the budget of the run is used up, KeyboardInterrupt if one was held; nothing otherwise."""
+    if getattr(_armed, "pressed", False):
+        _armed.pressed = False
+        raise KeyboardInterrupt
     passed = getattr(_armed, "passed", None)
     if passed is not None and passed():
         raise OutOfTime

@@ -14,6 +14,7 @@ from ..trajectory import Status, Trajectory
 from .audit import audit_run
 from .budgets import Watch, provenance
 from .choose import largest_product
+from .deadline import interrupts_held, look_at_clock
 from .field import field_for_few
 from .field.two_layer import TwoLayerField
 from .first_use import prepare
@@ -66,7 +67,7 @@ def descend(
         return True
 
     # a learning rate that is too large ends in DIVERGED, said plainly
-    with blas_threads(largest_product(problem, "smooth")), np.errstate(over="ignore", invalid="ignore"):
+    with interrupts_held(), blas_threads(largest_product(problem, "smooth")), np.errstate(over="ignore", invalid="ignore"):
         try:
             for done in range(1, steps + 1):
                 field.velocity(theta, velocity)
@@ -77,6 +78,7 @@ def descend(
                 if stop:
                     status = stop
                     break
+                look_at_clock()
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
             if done * learning_rate > times[-1]:

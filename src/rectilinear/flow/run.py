@@ -15,7 +15,7 @@ from ..errors import FlowError, InputError, is_number
 from ..trajectory import Status, Trajectory
 from .audit import audit_run
 from .budgets import Watch, provenance
-from .deadline import Deadline, OutOfTime
+from .deadline import Deadline, OutOfTime, interrupts_held, look_at_clock
 from .engines.engine import Engine
 from .field import Field
 from .span import Span
@@ -140,6 +140,7 @@ class Record(Kept):
         )
 
 
+@interrupts_held()
 def drive(kept: Kept, times: Array, watch: Watch, rules: Rules, clock: str = "t = {:.4g}") -> Ending:
     """Step until the last time or a reason to stop; keep the states at `times` and, on an early stop, the last one.
 
@@ -151,6 +152,7 @@ def drive(kept: Kept, times: Array, watch: Watch, rules: Rules, clock: str = "t 
     ending = None
     try:
         while done < len(times) and ending is None:
+            look_at_clock()
             kept.hand_over()
             engine = kept.engine
             fraction = engine.t / end if end else 0.0
