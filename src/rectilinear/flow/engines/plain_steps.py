@@ -19,8 +19,8 @@ from ...arrays import Array
 from ...problem import Problem
 from ..deadline import CHUNK_WORK, look_at_clock
 from ..field.single_precision import Rounding, Rows, unit_blocks
+from ..field.single_products import TILE
 from ..field.two_layer import TwoLayerField
-from ..field.two_layer_kernels import INPUT_TILE, NEURON_TILE
 from ..state import flatten
 from ..steppers import tsitouras
 from ..steppers.step_size import StepControl, up_to
@@ -56,11 +56,10 @@ class TwoLayerSlopes:
         network = problem.network
         folded, (first, second) = field.folded, network.trainable_layers
         blocks = unit_blocks(folded.rows, folded.lengths)
-        turned = np.ascontiguousarray(blocks.transpose(0, 2, 1))
-        self.field = Rows(folded, problem.data.samples, (first, second), problem.l2, blocks, turned)
+        self.field = Rows(folded, problem.data.samples, (first, second), problem.l2, blocks)
         self.single, self.rounding = True, Rounding(0.0, 0.0, 0.0)
         neurons, inputs = network.shapes[0]
-        rows, columns = -(-neurons // NEURON_TILE) * NEURON_TILE, -(-inputs // INPUT_TILE) * INPUT_TILE
+        rows, columns = -(-neurons // TILE) * TILE, -(-inputs // TILE) * TILE
         self.layout = Layout(neurons, inputs, rows, columns)
         self.drive = np.empty((rows, columns))
         padded = np.zeros((rows, columns))
