@@ -24,7 +24,7 @@ lint: .venv/ready  ## lint, format, types and the contract of imports: what runs
 	$(BIN)/lint-imports
 
 # Tests of compiled code, which is run as plain Python too: what the compiler makes of it is what it says.
-KERNEL_TESTS := tests/test_kernels.py tests/test_flow_parts.py tests/test_small_systems.py tests/test_single_products.py tests/test_long_time.py::TestKernels \
+KERNEL_TESTS := tests/test_kernels.py tests/test_flow_parts.py tests/test_small_systems.py tests/test_small_products.py tests/test_long_time.py::TestKernels \
 	$(addprefix tests/test_convergence.py::test_,collocation_converges_with_order_nine) \
 	tests/test_span.py::test_box_problem_meets_its_conditions_where_lines_depend \
 	$(addprefix tests/test_followed.py::test_,first_fall_finds_the_first_root \

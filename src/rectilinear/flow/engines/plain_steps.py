@@ -19,7 +19,7 @@ from ...arrays import Array
 from ...problem import Problem
 from ..deadline import CHUNK_WORK, look_at_clock
 from ..field.single_precision import Rounding, Rows, unit_blocks
-from ..field.single_products import TILE
+from ..field.small_products import TILE
 from ..field.two_layer import TwoLayerField
 from ..state import flatten
 from ..steppers import tsitouras

@@ -16,7 +16,7 @@ import numpy as np
 from ...arrays import Array
 from ..compiled import fast_kernel
 from .sample_losses import sample_curvature, sample_loss, sample_pull
-from .single_products import LANES, Single, add_row_products, product_of_rows
+from .small_products import SINGLE_LANES, Single, add_row_products, product_of_rows
 from .two_layer_kernels import FoldedRows
 
 SAMPLES_PER_PRODUCT = 368  # samples of one product: fewer than 400 and more than 200 take the same time within 5 %
@@ -49,7 +49,7 @@ def unit_blocks(rows: Array, lengths: Array) -> Single:
     """`blocks` of rows (inputs, rows) of these lengths."""
     inputs, count = rows.shape
     number = -(-count // SAMPLES_PER_PRODUCT)
-    size = -(-count // (number * LANES)) * LANES
+    size = -(-count // (number * SINGLE_LANES)) * SINGLE_LANES
     blocks = np.zeros((number, inputs, size), dtype=np.float32)
     for block, begin in zip(blocks, range(0, count, size), strict=False):
         here = slice(begin, min(begin + size, count))

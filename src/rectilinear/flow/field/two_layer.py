@@ -11,9 +11,8 @@ from ...problem import Problem
 from ..state import unflatten
 from ..threads import in_shares, shares
 from . import aligned_neurons
+from .small_products import TILE
 from .two_layer_kernels import (
-    INPUT_TILE,
-    NEURON_TILE,
     FoldedRows,
     drive_of_rows,
     losses_of_rows,
@@ -91,7 +90,7 @@ class TwoLayerField:
         neurons, inputs = w.shape
         if (found := self._aligned_drive(w, a)) is not None:
             return found
-        padded_w = padded(w, NEURON_TILE, INPUT_TILE)
+        padded_w = padded(w, TILE, TILE)
         padded_a = np.zeros(len(padded_w))
         padded_a[:neurons] = a
         v = padded_a @ padded_w
@@ -153,7 +152,7 @@ def _folded(problem: Problem) -> FoldedRows:
     labels = problem.y[kept]
     mirror_labels = np.concatenate([problem.y[pairs[:, 1]], np.zeros(len(alone))])
     mirrored = np.arange(len(kept)) < len(pairs)
-    rows = padded(problem.x[kept].T, INPUT_TILE, 1)
+    rows = padded(problem.x[kept].T, TILE, 1)
     lengths = np.linalg.norm(rows, axis=0)
     return FoldedRows(rows, lengths, labels, mirror_labels, mirrored, problem.network.alpha, problem.loss.code)
 

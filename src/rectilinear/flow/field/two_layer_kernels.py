@@ -20,11 +20,9 @@ from ...arrays import Array, Mask
 from ..compiled import fast_kernel, fast_part, in_line
 from ..tolerances import TINY
 from .sample_losses import pair_pulls, sample_loss
+from .small_products import DOUBLE_LANES, TILE, add_row_products, product_of_rows
 
 SAMPLES_PER_PASS = 128  # preactivations of a few hundred neurons then stay in the second-level cache
-DOUBLE_LANES = 8  # numbers that a processor handles at once
-NEURON_TILE = 2  # neurons and inputs are handled in tiles, so that a value loaded is used several times
-INPUT_TILE = 4
 
 
 class FoldedRows(NamedTuple):
@@ -71,19 +69,10 @@ def drive_of_rows(folded: FoldedRows, w: Array, a: Array, v: Array, first: int, 
                 x[k, i] = 0.0
         for i in range(block):
             even[i] = 0.0
-        for h in range(0, neurons, NEURON_TILE):
+        product_of_rows(w, x, z)
+        for h in range(neurons):
             for i in range(block):
-                z[h, i] = 0.0
-                z[h + 1, i] = 0.0
-            for k in range(0, inputs, INPUT_TILE):
-                u0, u1, u2, u3 = w[h, k], w[h, k + 1], w[h, k + 2], w[h, k + 3]
-                t0, t1, t2, t3 = w[h + 1, k], w[h + 1, k + 1], w[h + 1, k + 2], w[h + 1, k + 3]
-                for i in range(block):
-                    z[h, i] += u0 * x[k, i] + u1 * x[k + 1, i] + u2 * x[k + 2, i] + u3 * x[k + 3, i]
-                    z[h + 1, i] += t0 * x[k, i] + t1 * x[k + 1, i] + t2 * x[k + 2, i] + t3 * x[k + 3, i]
-            a0, a1 = a[h], a[h + 1]
-            for i in range(block):
-                even[i] += a0 * abs(z[h, i]) + a1 * abs(z[h + 1, i])
+                even[i] += a[h] * abs(z[h, i])
         for i in range(block):
             linear[i], odd_pull[i], even_pull[i] = 0.0, 0.0, 0.0
             even[i] *= e
@@ -99,30 +88,11 @@ def drive_of_rows(folded: FoldedRows, w: Array, a: Array, v: Array, first: int, 
                 common[k] += odd_pull[i] * x[k, i]
         if e == 0.0:
             continue
-        for h in range(0, neurons, NEURON_TILE):
+        for h in range(neurons):
             for i in range(block):
                 q = e * even_pull[i]
                 z[h, i] = q if z[h, i] > 0.0 else (-q if z[h, i] < 0.0 else 0.0)
-                z[h + 1, i] = q if z[h + 1, i] > 0.0 else (-q if z[h + 1, i] < 0.0 else 0.0)
-            for k in range(0, inputs, INPUT_TILE):
-                s0 = s1 = s2 = s3 = r0 = r1 = r2 = r3 = 0.0
-                for i in range(block):
-                    s0 += z[h, i] * x[k, i]
-                    s1 += z[h, i] * x[k + 1, i]
-                    s2 += z[h, i] * x[k + 2, i]
-                    s3 += z[h, i] * x[k + 3, i]
-                    r0 += z[h + 1, i] * x[k, i]
-                    r1 += z[h + 1, i] * x[k + 1, i]
-                    r2 += z[h + 1, i] * x[k + 2, i]
-                    r3 += z[h + 1, i] * x[k + 3, i]
-                drive[h, k] += s0
-                drive[h, k + 1] += s1
-                drive[h, k + 2] += s2
-                drive[h, k + 3] += s3
-                drive[h + 1, k] += r0
-                drive[h + 1, k + 1] += r1
-                drive[h + 1, k + 2] += r2
-                drive[h + 1, k + 3] += r3
+        add_row_products(z, x, 1.0, drive)
     for h in range(neurons):
         for k in range(inputs):
             drive[h, k] += c * common[k]
@@ -131,14 +101,13 @@ def drive_of_rows(folded: FoldedRows, w: Array, a: Array, v: Array, first: int, 
 
 @fast_kernel
 def losses_of_rows(folded: FoldedRows, states: Array, inputs: int, first: int, stride: int, found: Array) -> None:
-    """Write the summed losses of every stride-th state (t, weights) to `found` (t,) where that is nan: a product by BLAS for each and
-    each block of samples."""
+    """Write the summed losses of every stride-th state (t, weights) to `found` (t,) where that is nan: a product for each and each block
+    of samples."""
     rows, _, labels, mirror_labels, mirrored, alpha, loss = folded
     neurons, count = states.shape[1] // (inputs + 1), rows.shape[1]
     c, e = 0.5 * (1.0 + alpha), 0.5 * (1.0 - alpha)
-    number = -(-count // (2 * SAMPLES_PER_PASS))
-    block = -(-count // number)  # all of one size, as products are made of whole ones
-    w, z, x = np.empty((neurons + 1, inputs)), np.empty((neurons + 1, block)), np.empty((inputs, block))
+    block, whole = even_block(count), -(-(neurons + 1) // TILE) * TILE
+    w, z, x = np.zeros((whole, inputs)), np.empty((whole, block)), np.empty((inputs, block))
     even, todo = np.empty(block), np.isnan(found)
     for start in range(0, count, block):
         size = min(block, count - start)
@@ -157,7 +126,7 @@ def losses_of_rows(folded: FoldedRows, states: Array, inputs: int, first: int, s
                 for k in range(inputs):
                     w[h, k] = states[t, h * inputs + k]
                     w[neurons, k] += a[h] * w[h, k]
-            np.dot(w, x, z)
+            product_of_rows(w, x, z)
             for i in range(block):
                 even[i] = 0.0
             for h in range(neurons):

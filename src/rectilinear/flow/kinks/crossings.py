@@ -11,7 +11,8 @@ from ...arrays import Array, Indices, Signs
 from ..collocation import DIP, first_root
 from ..compiled import fast_kernel, in_line, kernel, part
 from ..field.aligned_neurons import Split, Sums, sums_of_split, turned_copy
-from ..field.two_layer_kernels import INPUT_TILE, SAMPLES_PER_PASS
+from ..field.small_products import TILE
+from ..field.two_layer_kernels import SAMPLES_PER_PASS
 from ..threads import in_shares
 
 TOUCHING_HEIGHT = 1e-12  # |n.w| as a share of the neuron's size, as tolerances.ON_KINK_HEIGHT: zero up to rounding
@@ -119,7 +120,7 @@ def look_at_lines(theta: Array, turned_normals: Array, signs: Signs, begin: int,
                 z[i] = 0.0
             for k in range(inputs):
                 w[k] = theta[h, k]
-            for k in range(0, w.shape[0], INPUT_TILE):
+            for k in range(0, w.shape[0], TILE):
                 u0, u1, u2, u3 = w[k], w[k + 1], w[k + 2], w[k + 3]
                 for i in range(SAMPLES_PER_PASS):
                     z[i] += u0 * normals[k, i] + u1 * normals[k + 1, i] + u2 * normals[k + 2, i] + u3 * normals[k + 3, i]

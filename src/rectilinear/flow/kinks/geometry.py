@@ -17,7 +17,8 @@ from ...arrays import Array, Indices, Signs
 from ...dataset import find_lines
 from ...problem import Problem
 from ..field.aligned_neurons import find_split
-from ..field.two_layer_kernels import INPUT_TILE, padded
+from ..field.small_products import TILE
+from ..field.two_layer_kernels import padded
 from ..state import row_lengths
 from ..threads import in_shares
 from ..tolerances import AT_ORIGIN, INDEPENDENT_NORMALS, INDEPENDENT_NORMALS_GRAM, NEARLY_HELD_NORMAL
@@ -46,7 +47,7 @@ class Kinks:
         lines = find_lines(problem.x)
         self.problem, self.x, self.alpha = problem, problem.x, problem.network.alpha
         self.normals, self.line, self.lengths = lines.normals, lines.index, lines.lengths
-        self._turned_normals = padded(self.normals.T, INPUT_TILE, 1)
+        self._turned_normals = padded(self.normals.T, TILE, 1)
         self.weights = (1.0 - self.alpha) * np.abs(self.lengths)
         self._seen: dict[bytes, Array] = {}
         self._holds: dict[bytes, tuple[Array, Array]] = {}
