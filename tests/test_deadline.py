@@ -10,7 +10,6 @@ import pytest
 import rectilinear as rl
 from rectilinear.flow.budgets import Watch
 from rectilinear.flow.deadline import CHUNK_WORK, Deadline, OutOfTime, chunks, interrupts_held, look_at_clock
-from rectilinear.progress import Compilation
 
 RUNS = {
     "kinks": ((12,), {"method": "kinks", "early_phase": False}),
@@ -145,12 +144,6 @@ def test_interrupts_wait_for_a_look_and_a_second_one_does_not():
     with interrupts_held():
         signal.raise_signal(signal.SIGINT)  # after the last look: what it was to end is done
     look_at_clock()
-
-
-def test_interrupts_while_kernels_are_compiled_are_heard_at_once(monkeypatch):
-    monkeypatch.setattr(Compilation, "running", True)
-    with pytest.raises(KeyboardInterrupt), interrupts_held():
-        signal.raise_signal(signal.SIGINT)
 
 
 def test_interrupts_that_others_hear_are_theirs():

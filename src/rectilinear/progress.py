@@ -112,11 +112,6 @@ class Compilation:
         listener = type("Listener", (event.Listener,), {"on_start": self._start, "on_end": self._end})()
         event.register("numba:compile", listener)  # type: ignore[no-untyped-call]
 
-    @property
-    def running(self) -> bool:
-        """Whether one is being compiled."""
-        return self._depth > 0
-
     def _start(self, event: Any) -> None:
         if self._depth == 0:
             self._since, self._collects = time.perf_counter(), gc.isenabled()

@@ -5,7 +5,7 @@ that a run keeps is half changed: between evaluations of the field, neurons or d
 may run for seconds are called for `chunks` of their work.
 
 Ctrl-C is heard at the same places. Anywhere else it would end the process now and then: on their way back to Python kernels have it
-make the types of what they return, and an exception there finds nobody who looks at it.
+make the types of what they return, and an exception there, or in what the compiler calls, finds nobody who looks at it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-from ..progress import compilation
 
 CHUNK_WORK = 2e7  # multiply-adds, or what takes as long, between two looks: some hundredths of a second
 
@@ -48,7 +46,7 @@ class Deadline:
 
 @contextmanager
 def interrupts_held() -> Iterator[None]:
-    """Within, Ctrl-C waits for the next look at the clock; a second one, and one while kernels are compiled, is heard at once.
+    """Within, Ctrl-C waits for the next look at the clock; a second one is heard at once.
 
     Where it is somebody else's, or Python hears it in another thread, nothing changes.
 
@@ -62,9 +60,8 @@ def interrupts_held() -> Iterator[None]:
     """
 
     def hold(number: int, frame: object) -> None:
-        at_once = _armed.pressed or compilation().running
-        _armed.pressed = not at_once
-        if at_once:
+        _armed.pressed = not _armed.pressed
+        if not _armed.pressed:
             raise KeyboardInterrupt
 
     python_hears = signal.getsignal(signal.SIGINT) is signal.default_int_handler
