@@ -1,6 +1,6 @@
 """Products of matrices of the sizes that steps have: some hundred neurons, samples and inputs.
 
-BLAS is made for larger ones, and its environment may tell it to be another processor's: these take 0.8 to 1.1 of its time where it uses
+BLAS is made for larger ones, and its environment may tell it to be another processor's: these take 0.7 to 1.1 of its time where it uses
 the widest vectors, and half of it where it is held to shorter ones. A tile of sums stays in registers while the inputs, or the samples,
 go by. Numba keeps no arrays there, so tiles are written in the compiler's own language.
 """
