@@ -9,6 +9,7 @@ from rectilinear.flow.field.small_products import (
     SINGLE_LANES,
     TILE,
     add_row_products,
+    product_of_columns,
     product_of_rows,
 )
 
@@ -21,6 +22,7 @@ SHAPES = [
     (32, 12, 9 * LANES),
     (100, 20, 23 * LANES),
 ]
+UNEVEN = [(rows, 3, columns) for rows in (1, 3, 5, 50) for columns in (1, LANES - 1, LANES + 1, 2 * LANES - 1, 50, 64, 211)]
 
 
 def factors(rows, inputs, samples, kind):
@@ -32,12 +34,16 @@ def test_vectors_of_single_precision_are_whole_ones_of_double():
     assert SINGLE_LANES == 2 * DOUBLE_LANES
 
 
+@pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("kind", ROUNDING)
-@pytest.mark.parametrize(("rows", "inputs", "samples"), SHAPES)
-def test_products_over_inputs_are_numpys(rows, inputs, samples, kind):
+@pytest.mark.parametrize(("rows", "inputs", "samples"), SHAPES + UNEVEN)
+def test_products_over_inputs_are_numpys(rows, inputs, samples, kind, turned):
     w, x = factors(rows, inputs, samples, kind)
     room = np.full((rows + 1, samples), 7.0, kind)
-    product_of_rows(w, x, room[:rows])
+    if turned:
+        product_of_columns(np.ascontiguousarray(w.T), x, room[:rows])
+    else:
+        product_of_rows(w, x, room[:rows])
     np.testing.assert_allclose(room[:rows], w.astype(float) @ x.astype(float), rtol=0, atol=ROUNDING[kind] * inputs)
     np.testing.assert_array_equal(room[rows], 7.0)  # nothing is written beyond
 

@@ -1,7 +1,7 @@
 """Compiled passes of the deep field over blocks of samples: forward, pulls and backward in one call; `tests/naive.py` has the twin.
 
-Products are made by BLAS; the rest is fused. A block's activations stay in the cache between the two directions. With three layers and
-more sigma'(0) = alpha, so that the slope is told by the sign of sigma(z), and z itself is not kept.
+Products are made in tiles (see small_products.py); the rest is fused. A block's activations stay in the cache between the two directions.
+With three layers and more sigma'(0) = alpha, so that the slope is told by the sign of sigma(z), and z itself is not kept.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from ...arrays import Array, Indices, Mask
 from ..compiled import fast_kernel, in_line, kernel
 from ..tolerances import TINY
 from .sample_losses import sample_loss, sample_pull
+from .small_products import product_of_columns, product_of_rows
 
 DEEP_SAMPLES_PER_PASS = 256  # activations and signals of some hundred neurons then stay in the second-level cache
 
@@ -98,7 +99,8 @@ def drive_of_samples(net: DeepRows, theta: Array, first: int, last: int, backwar
         for layer in range(top):
             out, into = net.shapes[layer]
             above = room[place : place + count * out]
-            np.dot(below, theta[at : at + out * into].reshape(out, into).T, above.reshape(count, out))
+            turned = np.ascontiguousarray(theta[at : at + out * into].reshape(out, into).T)
+            product_of_rows(below, turned, above.reshape(count, out))
             activate(above, net.alpha)
             below, at, place = above.reshape(count, out), at + out * into, place + count * out
         out = net.shapes[top, 1]
@@ -116,11 +118,12 @@ def drive_of_samples(net: DeepRows, theta: Array, first: int, last: int, backwar
             else:
                 below = net.x[start : start + count]
             added = room[room.shape[0] - out * into :]
-            np.dot(signal.T, below, added.reshape(out, into))
+            product_of_columns(signal, below, added.reshape(out, into))
             for i in range(out * into):
                 drive[at + i] += added[i]
             if layer:
-                np.dot(signal, theta[at : at + out * into].reshape(out, into), others[: count * into].reshape(count, into))
+                weights = theta[at : at + out * into].reshape(out, into)
+                product_of_rows(signal, weights, others[: count * into].reshape(count, into))
                 times_slope(others[: count * into], room[place : place + count * into], net.alpha)
                 signals, others = others, signals
     return total

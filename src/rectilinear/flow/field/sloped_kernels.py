@@ -1,4 +1,4 @@
-"""Compiled passes with given slopes: all layers in one call, products by BLAS. Kinks are numbered as in field/sloped.py."""
+"""Compiled passes with given slopes: all layers in one call. Kinks are numbered as in field/sloped.py."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from ...arrays import Array, Indices
 from ..compiled import fast_kernel
 from .deep_kernels import DeepRows
 from .sample_losses import sample_loss, sample_pull
+from .small_products import product_of_columns, product_of_rows
 
 
 @fast_kernel
@@ -23,7 +24,8 @@ def sloped_forward(
     for layer in range(net.shapes.shape[0] - 1):
         out, into = net.shapes[layer]
         last = first + samples * out
-        np.dot(below, theta[at : at + out * into].reshape(out, into).T, z[first:last].reshape(samples, out))
+        turned = np.ascontiguousarray(theta[at : at + out * into].reshape(out, into).T)
+        product_of_rows(below, turned, z[first:last].reshape(samples, out))
         for k in range(first, last):
             slopes[k] = given[k] if frozen or z[k] == 0.0 else (1.0 if z[k] > 0.0 else net.alpha)
             active[k] = slopes[k] * z[k]
@@ -57,12 +59,13 @@ def pull_back(
         below = active[first - samples * into : first].reshape(samples, into) if layer else net.x
         part = out[at : at + width * into].reshape(width, into)
         if net.trains[layer]:
-            np.dot(signal.T, below, part)
+            product_of_columns(signal, below, part)
         else:
             part[:] = 0.0
         if layer:
             lower = first - samples * into
-            np.dot(signal, theta[at : at + width * into].reshape(width, into), signals[lower:first].reshape(samples, into))
+            weights = theta[at : at + width * into].reshape(width, into)
+            product_of_rows(signal, weights, signals[lower:first].reshape(samples, into))
             if own:
                 for k in range(lower, first):
                     pushed[k] += slopes[k] * signals[k]

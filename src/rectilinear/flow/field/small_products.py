@@ -19,9 +19,10 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from ...arrays import Array
-from ..compiled import IS_ON, fast_kernel
+from ..compiled import IS_ON, fast_kernel, in_line
 
 Single = NDArray[np.float32]
+Matrices = Array | Single
 
 TILE = 4  # rows of a tile, and columns where sums over samples are made: what is loaded is used so many times
 # Bytes of a vector, and vectors beside each other in a tile: as many as there are registers for.
@@ -85,15 +86,12 @@ class Matrix:
     """An array (rows, columns) in C order, seen by the compiler."""
 
     def __init__(self, context: Any, builder: Any, kind: Any, value: Any) -> None:
+        assert kind.layout == "C", "products need rows that follow each other in memory"
         array = context.make_array(kind)(context, builder, value)
         lanes = VECTOR_BYTES // (kind.dtype.bitwidth // 8)
         self.builder, self.data = builder, array.data
         self.vectors = Vectors(builder, context.get_data_type(kind.dtype), lanes)
         self.rows, self.columns = cgutils.unpack_tuple(builder, array.shape)  # type: ignore[no-untyped-call]
-
-    def at(self, row: Any, column: Any) -> Any:
-        """Where an entry is."""
-        return self.builder.gep(self.data, [self.builder.add(self.builder.mul(row, self.columns), column)])
 
     def load(self, row: Any, column: Any, lanes: int | None = None) -> Any:
         """So many entries of a row."""
@@ -104,15 +102,18 @@ class Matrix:
 
     def _vector_at(self, row: Any, column: Any, lanes: int | None) -> Any:
         kind = ir.VectorType(self.vectors.number, lanes or self.vectors.lanes)
-        return self.builder.bitcast(self.at(row, column), kind.as_pointer())
+        place = self.builder.add(self.builder.mul(row, self.columns), column)
+        return self.builder.bitcast(self.builder.gep(self.data, [place]), kind.as_pointer())
 
 
-def _tile_of_product(typing: Any, w: Any, x: Any, out: Any, row: Any, column: Any, vectors: Any) -> Any:
-    """out = w x for TILE rows from `row` on, and for so many vectors from `column` on."""
+def _tile_of_product(typing: Any, w: Any, x: Any, turned: Any, out: Any, row: Any, column: Any, vectors: Any) -> Any:
+    """out = w x, or w^T x if `turned`, for TILE rows from `row` on, and for so many vectors from `column` on."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        factors, inputs, product = (Matrix(context, builder, signature.args[n], arguments[n]) for n in range(3))
-        row, column, vectors = arguments[3:]
+        factors, inputs, product = (Matrix(context, builder, signature.args[n], arguments[n]) for n in (0, 1, 3))
+        turned, (row, column, vectors) = arguments[2], arguments[4:]
+        stride = builder.select(turned, factors.columns, INDEX(1))
+        row_stride = builder.select(turned, INDEX(1), factors.columns)
         lanes, end = inputs.vectors.lanes, builder.append_basic_block()
         cases = builder.switch(vectors, end)
         for width in range(1, MOST_VECTORS + 1):
@@ -125,7 +126,8 @@ def _tile_of_product(typing: Any, w: Any, x: Any, out: Any, row: Any, column: An
             def terms(k: Any, rows: list[Any] = rows, columns: list[Any] = columns) -> Iterator[tuple[Any, Any]]:
                 along = [inputs.load(k, c) for c in columns]
                 for r in rows:
-                    number = inputs.vectors.everywhere(builder.load(factors.at(r, k)))
+                    place = builder.add(builder.mul(r, row_stride), builder.mul(k, stride))
+                    number = inputs.vectors.everywhere(builder.load(builder.gep(factors.data, [place])))
                     for vector in along:
                         yield number, vector
 
@@ -137,7 +139,7 @@ def _tile_of_product(typing: Any, w: Any, x: Any, out: Any, row: Any, column: An
         builder.position_at_end(end)
         return context.get_dummy_value()
 
-    return types.void(w, x, out, types.intp, types.intp, types.intp), code
+    return types.void(w, x, turned, out, types.intp, types.intp, types.intp), code
 
 
 def _tile_of_sums(typing: Any, z: Any, x: Any, scale: Any, out: Any, row: Any, column: Any) -> Any:
@@ -170,33 +172,56 @@ tile_of_product: Any = intrinsic(_tile_of_product)
 tile_of_sums: Any = intrinsic(_tile_of_sums)
 
 
-def product(w: Array | Single, x: Array | Single, out: Array | Single) -> None:
-    """out = w x, of w (rows, inputs) and x (inputs, samples), for rows of whole tiles and samples of whole vectors."""
-    lanes = VECTOR_BYTES // x.itemsize
-    vectors = x.shape[1] // lanes
-    tiles = -(-vectors // MOST_VECTORS)
+@in_line
+def product(w: Matrices, x: Matrices, turned: bool, out: Matrices) -> None:
+    """out = w x, or w^T x; the last tiles overlap those before, and matrices that have no room for one are left to BLAS."""
+    lanes, (rows, columns) = VECTOR_BYTES // x.itemsize, out.shape
+    if rows < TILE or columns < lanes:
+        np.dot(w.T if turned else w, x, out)
+        return
+    vectors = -(-columns // lanes)
+    tiles = max(-(-vectors // MOST_VECTORS), 1 + (columns % lanes > 0))
     for tile in range(tiles):
         begin, end = vectors * tile // tiles, vectors * (tile + 1) // tiles
-        for row in range(0, w.shape[0], TILE):
-            tile_of_product(w, x, out, row, begin * lanes, end - begin)
+        column = min(begin * lanes, columns - (end - begin) * lanes)
+        for row in range(0, rows, TILE):
+            tile_of_product(w, x, turned, out, min(row, rows - TILE), column, end - begin)
 
 
-def add_products(z: Array | Single, x: Array | Single, scale: float, out: Array) -> None:
+def _product_of_rows(w: Matrices, x: Matrices, out: Matrices) -> None:
+    """out = w x, of w (rows, inputs) and x (inputs, columns)."""
+    product(w, x, False, out)
+
+
+def _product_of_columns(w: Matrices, x: Matrices, out: Matrices) -> None:
+    """out = w^T x, of w (inputs, rows) and x (inputs, columns)."""
+    product(w, x, True, out)
+
+
+def _add_row_products(z: Matrices, x: Matrices, scale: float, out: Array) -> None:
     """out += scale z x^T, of z (rows, samples) and x (inputs, samples), for whole tiles and samples of whole vectors."""
     for row in range(0, z.shape[0], TILE):
         for column in range(0, x.shape[0], TILE):
             tile_of_sums(z, x, scale, out, row, column)
 
 
-def _plain_product(w: Array | Single, x: Array | Single, out: Array | Single) -> None:
+def _by_numpy(w: Matrices, x: Matrices, out: Matrices) -> None:
     np.dot(w, x, out)
 
 
-def _plain_add_products(z: Array | Single, x: Array | Single, scale: float, out: Array) -> None:
+def _turned_by_numpy(w: Matrices, x: Matrices, out: Matrices) -> None:
+    np.dot(w.T, x, out)
+
+
+def _added_by_numpy(z: Matrices, x: Matrices, scale: float, out: Array) -> None:
     out += scale * np.dot(z, x.T).astype(np.float64)
 
 
-product_of_rows, add_row_products = (
+product_of_rows, product_of_columns, add_row_products = (
     fast_kernel(tiled if IS_ON else plain)
-    for tiled, plain in ((product, _plain_product), (add_products, _plain_add_products))
+    for tiled, plain in (
+        (_product_of_rows, _by_numpy),
+        (_product_of_columns, _turned_by_numpy),
+        (_add_row_products, _added_by_numpy),
+    )
 )
