@@ -20,7 +20,7 @@ from ...problem import Problem
 from ..deadline import CHUNK_WORK, look_at_clock
 from ..field.single_precision import Rounding, Rows, unit_blocks
 from ..field.small_products import TILE
-from ..field.two_layer import TwoLayerField
+from ..field.two_layer import DRIVE_WORK, TwoLayerField
 from ..state import flatten
 from ..steppers import tsitouras
 from ..steppers.step_size import StepControl, up_to
@@ -44,7 +44,7 @@ from .plain_step_kernels import (
 PLAIN_CONTROL = StepControl(order=5, grow=10.0)
 COMPILED_CONTROL = astuple(PLAIN_CONTROL)
 RTOL_SHARE_OF_STEP = 0.3  # of the tolerance, for one step: errors of steps add up, those at kinks are estimated too small
-SINGLE_WORK = 0.4  # time of a multiply-add in single precision, of one in double
+SINGLE_WORK = 0.6  # time of a multiply-add of a drive in single precision, of one in double
 FIRST_STEP = 0.1  # of the time in which neurons change by their own size
 MOST_AHEAD = 32  # steps of one call
 
@@ -69,8 +69,8 @@ class TwoLayerSlopes:
 
     @property
     def work(self) -> float:
-        """Of a slope, in multiply-adds of double precision."""
-        return SINGLE_WORK**self.single * float(self.field.folded.rows.shape[1] * self.drive.size)
+        """Of a slope, in multiply-adds as threads count them."""
+        return DRIVE_WORK * SINGLE_WORK**self.single * float(self.field.folded.rows.shape[1] * self.drive.size)
 
     @property
     def shared(self) -> bool:

@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import cgutils, codegen, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
@@ -25,8 +24,9 @@ Single = NDArray[np.float32]
 Matrices = Array | Single
 
 TILE = 4  # rows of a tile, and columns where sums over samples are made: what is loaded is used so many times
+FEATURES: str = codegen.get_host_cpu_features()  # type: ignore[no-untyped-call]
 # Bytes of a vector, and vectors beside each other in a tile: as many as there are registers for.
-VECTOR_BYTES, MOST_VECTORS = (64, 6) if llvm.get_host_cpu_features().get("avx512f") else (32, 3)
+VECTOR_BYTES, MOST_VECTORS = (64, 6) if "+avx512f" in FEATURES else (32, 3)
 SINGLE_LANES, DOUBLE_LANES = VECTOR_BYTES // 4, VECTOR_BYTES // 8  # numbers of a vector
 INDEX = ir.IntType(64)
 FUSED, FREE = ("contract",), ("contract", "reassoc", "nsz")

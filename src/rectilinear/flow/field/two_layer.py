@@ -21,6 +21,7 @@ from .two_layer_kernels import (
 )
 from .weight_decay import add_decay
 
+DRIVE_WORK = 0.5  # time of a multiply-add of a drive, of one as threads count them
 SPLIT_AGE = 40  # evaluations after which a better split is looked for
 STEPS_PER_SPLIT_LOOK = 5  # the same where there is none, or one that costs a lot
 
@@ -100,7 +101,7 @@ class TwoLayerField:
             drive = np.zeros_like(padded_w)
             return drive, drive_of_rows(self.folded, padded_w, padded_a, v, first, last, drive)
 
-        (drive, summed), *others = in_shares(share, count, count * padded_w.size)
+        (drive, summed), *others = in_shares(share, count, DRIVE_WORK * count * padded_w.size)
         for more, part in others:
             drive += more
             summed += part
