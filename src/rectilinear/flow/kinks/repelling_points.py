@@ -82,34 +82,93 @@ def _order(below: Array, pushes: Array) -> Indices:
 
 
 @part
-def _asides(count: int, gram: Array, below: Array, pushes: Array) -> Array:
-    """Heights (lines, count) of evenly spread points beside the one where lines meet, each within a normal's length along every normal."""
-    size, places = pushes.shape[0], _order(below, pushes)
-    z = np.zeros((size, count))
-    for j in range(size):
-        for n in range(count):
-            along = 2.0 * _spread(n, 1 + places[j]) - 1.0
-            for k in range(size):
-                z[k, n] += gram[k, j] * along
-    return z
+def _coordinates(gram: Array) -> tuple[Array, Indices]:
+    """Rows (lines, rank) whose products are `gram`, by Cholesky with the largest pivots, and the lines (rank,) that are pivots."""
+    size, rank = gram.shape[0], 0
+    rows, pivots, left = np.zeros((size, size)), np.zeros(size, np.intp), np.empty(size)
+    for k in range(size):
+        left[k] = gram[k, k]
+    while rank < size:
+        pivot = np.argmax(left)
+        if left[pivot] <= DEPENDENT_NORMALS:
+            break
+        root = np.sqrt(left[pivot])
+        for k in range(size):
+            total = gram[k, pivot]
+            for j in range(rank):
+                total -= rows[k, j] * rows[pivot, j]
+            rows[k, rank] = total / root
+            left[k] -= rows[k, rank] * rows[k, rank]
+        pivots[rank], left[pivot] = pivot, 0.0
+        rank += 1
+    return rows[:, :rank], pivots[:rank]
 
 
 @part
-def _step_all(z: Array, v: Array, gram: Array, below: Array, pushes: Array, shares: Array) -> None:
-    """Make a step of all descents (lines, n), each `shares` (n,) times as long, with room for their velocities: a processor takes several
-    at once."""
-    size, count = z.shape
-    for k in range(size):
-        rates = v[k]
+def _vector_with(heights: Array, rows: Array, pivots: Indices) -> Array:
+    """The vector (rank,) of these heights over the lines, which they determine as far as their normals span."""
+    vector = np.empty(pivots.shape[0])
+    for i in range(pivots.shape[0]):
+        vector[i] = heights[pivots[i]]
+        for j in range(i):
+            vector[i] -= rows[pivots[i], j] * vector[j]
+        vector[i] /= rows[pivots[i], i]
+    return vector
+
+
+@part
+def _asides(count: int, rows: Array, below: Array, pushes: Array) -> Array:
+    """Evenly spread points (rank, count) beside the one where lines meet, each within a normal's length along every normal."""
+    size, places = pushes.shape[0], _order(below, pushes)
+    points = np.zeros((rows.shape[1], count))
+    for j in range(size):
         for n in range(count):
-            rates[n] = below[k]
-        for j in range(size):
-            push, heights = gram[k, j] * pushes[j], z[j]
+            along = 2.0 * _spread(n, 1 + places[j]) - 1.0
+            for i in range(rows.shape[1]):
+                points[i, n] += rows[j, i] * along
+    return points
+
+
+@part
+def _heights(points: Array, row: Array, found: Array) -> None:
+    """Of all points (rank, n) over one line, into `found` (n,)."""
+    for n in range(points.shape[1]):
+        found[n] = 0.0
+    for i in range(points.shape[0]):
+        for n in range(points.shape[1]):
+            found[n] += row[i] * points[i, n]
+
+
+@part
+def _descend(points: Array, rows: Array, drift: Array, pushes: Array, shares: Array) -> None:
+    """Make steps of all descents (rank, n), `shares` (steps, n) times as long each: a processor takes several at once."""
+    (rank, count), heights, v = points.shape, np.empty(points.shape[1]), np.empty(points.shape)
+    for step in range(shares.shape[0]):
+        for i in range(rank):
             for n in range(count):
-                rates[n] += push if heights[n] > 0.0 else 0.0
-    for k in range(size):
-        for n in range(count):
-            z[k, n] += shares[n] * v[k, n]
+                v[i, n] = drift[i]
+        for line in range(pushes.shape[0]):
+            row, push = rows[line], pushes[line]
+            _heights(points, row, heights)
+            for n in range(count):
+                heights[n] = push if heights[n] > 0.0 else 0.0
+            for i in range(rank):
+                for n in range(count):
+                    v[i, n] += row[i] * heights[n]
+        for i in range(rank):
+            for n in range(count):
+                points[i, n] += shares[step, n] * v[i, n]
+
+
+@part
+def _all_heights(points: Array, rows: Array) -> Array:
+    """Of all points over all lines (n, lines)."""
+    heights, found = np.empty((points.shape[1], rows.shape[0])), np.empty(points.shape[1])
+    for line in range(rows.shape[0]):
+        _heights(points, rows[line], found)
+        for n in range(points.shape[1]):
+            heights[n, line] = found[n]
+    return heights
 
 
 @part_of_its_own
@@ -120,24 +179,25 @@ def sides_of_descent(gram: Array, below: Array, pushes: Array, signs: Signs, com
     """
     size, found = signs.shape[0], NONE  # of each way the signs, and whether it leaves
     ways, votes = np.empty((DESCENTS_AT_POINT, size + 1), np.int8), np.zeros(DESCENTS_AT_POINT, np.intp)
-    speed, z = _largest(coming), _asides(DESCENTS_AT_POINT, gram, below, pushes)
-    halfway, v, shares = np.empty(z.shape[1]), np.empty(z.shape), np.ones(z.shape[1])
+    rows, pivots = _coordinates(gram)
+    drift, velocity = _vector_with(below, rows, pivots), _vector_with(coming, rows, pivots)
+    points, shares = _asides(DESCENTS_AT_POINT, rows, below, pushes), np.ones((POINT_DESCENT_STEPS // 2, DESCENTS_AT_POINT))
+    speed = _largest(coming)
     if speed == 0.0:
         speed = _largest(below) + _largest(pushes)
     for n in range(DESCENTS_AT_POINT):
-        for k in range(size):
-            z[k, n] = speed * z[k, n] / size - (POINT_DISTANCE + _spread(n, NONE)) * coming[k]
-    for step in range(POINT_DESCENT_STEPS):
-        if step == POINT_DESCENT_STEPS // 2:
-            for n in range(DESCENTS_AT_POINT):
-                halfway[n] = _largest(z[:, n])
-        _step_all(z, v, gram, below, pushes, shares)
+        for i in range(drift.shape[0]):
+            points[i, n] = speed * points[i, n] / size - (POINT_DISTANCE + _spread(n, NONE)) * velocity[i]
+    _descend(points, rows, drift, pushes, shares)
+    before = _all_heights(points, rows)
+    _descend(points, rows, drift, pushes, shares)
+    z = _all_heights(points, rows)
     for n in range(DESCENTS_AT_POINT):
-        farthest = _largest(z[:, n])
-        left = farthest > LEAVING * halfway[n]
+        farthest = _largest(z[n])
+        left = farthest > LEAVING * _largest(before[n])
         for k in range(size):
-            sided = left and pushes[k] >= 0.0 and abs(z[k, n]) > ALONG * farthest
-            ways[found, k] = (1 if z[k, n] > 0.0 else -1) if sided else signs[k]
+            sided = left and pushes[k] >= 0.0 and abs(z[n, k]) > ALONG * farthest
+            ways[found, k] = (1 if z[n, k] > 0.0 else -1) if sided else signs[k]
         ways[found, size] = 1 if left else 0
         found = _count_vote(ways, votes, found)
     most = np.argmax(votes)
@@ -183,20 +243,22 @@ def sides_after_turn(gram: Array, below: Array, pushes: Array, signs: Signs) -> 
     """
     size, found = signs.shape[0], NONE
     ways, votes = np.empty((DESCENTS_PAST_TURN, size), np.int8), np.zeros(DESCENTS_PAST_TURN, np.intp)
-    z, speed = _asides(DESCENTS_PAST_TURN, gram, below, pushes), _largest(below)
-    v, shares, halves, begun = np.empty(z.shape), np.empty(z.shape[1]), np.empty(z.shape[1]), np.empty(z.shape[1])
+    rows, pivots = _coordinates(gram)
+    points, drift = _asides(DESCENTS_PAST_TURN, rows, below, pushes), _vector_with(below, rows, pivots)
+    speed = _largest(below)
+    shares = np.zeros((int(2.0 * LONGEST_TURN * HALF_TURN_STEPS), DESCENTS_PAST_TURN))
     for n in range(DESCENTS_PAST_TURN):
-        halves[n] = HALF_TURN_STEPS * (SHORTEST_TURN + (LONGEST_TURN - SHORTEST_TURN) * _spread(n, NONE))
-        begun[n] = _spread(n, 1 + size)
-        for k in range(size):
-            z[k, n] *= speed
-    for step in range(int(2.0 * LONGEST_TURN * HALF_TURN_STEPS)):
-        for n in range(DESCENTS_PAST_TURN):
-            shares[n] = (step + begun[n]) / halves[n] - 1.0 if step < int(2.0 * halves[n]) else 0.0
-        _step_all(z, v, gram, below, pushes, shares)
+        half = HALF_TURN_STEPS * (SHORTEST_TURN + (LONGEST_TURN - SHORTEST_TURN) * _spread(n, NONE))
+        begun = _spread(n, 1 + size)
+        for step in range(int(2.0 * half)):
+            shares[step, n] = (step + begun) / half - 1.0
+        for i in range(drift.shape[0]):
+            points[i, n] *= speed
+    _descend(points, rows, drift, pushes, shares)
+    z = _all_heights(points, rows)
     for n in range(DESCENTS_PAST_TURN):
         for k in range(size):
-            ways[found, k] = (1 if z[k, n] > 0.0 else -1) if signs[k] == 0 and pushes[k] > 0.0 else signs[k]
+            ways[found, k] = (1 if z[n, k] > 0.0 else -1) if signs[k] == 0 and pushes[k] > 0.0 else signs[k]
         found = _count_vote(ways, votes, found)
     return ways[np.argmax(votes)]
 
