@@ -209,40 +209,55 @@ def settle_together(
 def _add(gram: Array, line: int, push: float, q: Array, moved: Array) -> None:
     """Velocities along all normals when a line pushes: q + push n_line, into `moved`."""
     for k in range(q.shape[0]):
-        moved[k] = q[k] + push * gram[k, line]
+        moved[k] = q[k] + push * gram[line, k]
 
 
 @part
 def _answer(gram: Array, q: Array, bounds: Array, speeds: Array) -> Array:
     """mu of the lines that answer to q, and the velocities along all normals when they do, into `speeds`."""
     mu = box_problem_apart(gram, q, bounds)
+    _answered_by(gram, q, mu, speeds)
+    return mu
+
+
+@part
+def _answered_by(gram: Array, q: Array, mu: Array, speeds: Array) -> None:
+    """q - Gram mu into `speeds`: of hundreds of lines that meet few answer, and a processor takes several others at once."""
     for k in range(q.shape[0]):
         speeds[k] = q[k]
-        for j in range(q.shape[0]):
-            speeds[k] -= gram[k, j] * mu[j]
-    return mu
+    for j in range(q.shape[0]):
+        if mu[j] != 0.0:
+            _add(gram, j, -mu[j], speeds, speeds)
 
 
 @part
 def arriving(gram: Array, below: Array, pushes: Array, came_from: Signs) -> Array:
     """Velocities along the normals with which a neuron has come here, held on the lines with sign 0."""
-    size = pushes.shape[0]
-    speeds, answer, inner = np.empty(size), np.zeros(size), np.zeros((size, size))
-    for k in range(size):
-        speeds[k] = below[k]
-        for j in range(size):
-            if came_from[j] > 0:
-                speeds[k] += pushes[j] * gram[k, j]
-    for k in range(size):
-        if came_from[k] == 0:
-            answer[k] = speeds[k]
-            for j in range(size):
-                inner[k, j] = gram[k, j] if came_from[j] == 0 else 0.0
-    solve_dependent(inner, answer, np.inf)
-    for k in range(size):
-        for j in range(size):
-            speeds[k] -= answer[j] * gram[k, j]
+    size, count = pushes.shape[0], NONE
+    speeds, held = below.copy(), np.empty(pushes.shape[0], np.intp)
+    for j in range(size):
+        if came_from[j] > 0:
+            _add(gram, j, pushes[j], speeds, speeds)
+        if came_from[j] == 0:
+            held[count] = j
+            count += 1
+    answer = _answer_of(gram, speeds, held[:count], np.inf)
+    for j in range(count):
+        _add(gram, held[j], -answer[j], speeds, speeds)
     return speeds
+
+
+@part
+def _answer_of(gram: Array, speeds: Array, some: Indices, rounding: float) -> Array:
+    """mu of `some` lines that brings the velocities along these to zero."""
+    count = some.shape[0]
+    answer, inner = np.empty(count), np.empty((count, count))
+    for k in range(count):
+        answer[k] = speeds[some[k]]
+        for j in range(count):
+            inner[k, j] = gram[some[k], some[j]]
+    solve_dependent(inner, answer, rounding)
+    return answer
 
 
 def _answered(k: int, q: Array, gram: Array, others: Indices, bounds: Array) -> float:
@@ -321,22 +336,20 @@ def box_problem(gram: Array, q: Array, bounds: Array) -> Array:
     "Bounded-variable least-squares" (1995).
     """
     size = q.shape[0]
-    mu, free, slack = np.zeros(size), np.zeros(size, np.bool_), 0.0
+    mu, pushed, free, slack = np.zeros(size), q.copy(), np.zeros(size, np.bool_), 0.0
     for k in range(size):
         slack = max(slack, NO_PUSH * abs(q[k]))
     freed = False
     for _ in range(SETS * (size + 1)):
         if freed:
-            share, held = _towards_minimum(gram, q, bounds, mu, free, slack)
+            share, held = _towards_minimum(gram, pushed, bounds, mu, free, slack)
+            _answered_by(gram, q, mu, pushed)
             if share < 1.0:
                 free[held] = False
                 continue
         best, hardest = slack, -1
         for k in range(size):
-            push = q[k]
-            for j in range(size):
-                push -= gram[k, j] * mu[j]
-            inward = push if mu[k] <= 0.0 else -push if mu[k] >= bounds[k] else 0.0
+            inward = pushed[k] if mu[k] <= 0.0 else -pushed[k] if mu[k] >= bounds[k] else 0.0
             if not free[k] and bounds[k] > 0.0 and inward > best:
                 best, hardest = inward, k
         if hardest < 0:
@@ -349,27 +362,28 @@ box_problem_apart = apart(box_problem, "f1")
 
 
 @part
-def _towards_minimum(gram: Array, q: Array, bounds: Array, mu: Array, free: Mask, rounding: float) -> tuple[float, int]:
+def _towards_minimum(gram: Array, pushed: Array, bounds: Array, mu: Array, free: Mask, rounding: float) -> tuple[float, int]:
     """Move the free coordinates to where they minimise the rest, or up to a bound: the share of the way, and who met the bound."""
-    size = q.shape[0]
-    way, inner = np.zeros(size), np.zeros((size, size))
+    size, count = mu.shape[0], NONE
+    some = np.empty(size, np.intp)
     for k in range(size):
-        if free[k]:
-            way[k] = q[k]
-            for j in range(size):
-                way[k] -= gram[k, j] * mu[j]
-                inner[k, j] = gram[k, j] if free[j] else 0.0
-    solve_dependent(inner, way, rounding)
+        some[count] = k
+        count += 1 if free[k] else 0
+    way = _answer_of(gram, pushed, some[:count], rounding)
     share, held = 1.0, -1
-    for k in range(size):
-        room = bounds[k] - mu[k] if way[k] > 0.0 else mu[k]
-        if abs(way[k]) * share > room:
-            share, held = room / abs(way[k]), k
-    for k in range(size):
-        mu[k] = min(max(mu[k] + share * way[k], 0.0), bounds[k])
-    if held >= 0:
-        mu[held] = bounds[held] if way[held] > 0.0 else 0.0
-    return share, held
+    for n in range(count):
+        k = some[n]
+        room = bounds[k] - mu[k] if way[n] > 0.0 else mu[k]
+        if abs(way[n]) * share > room:
+            share, held = room / abs(way[n]), n
+    for n in range(count):
+        k = some[n]
+        mu[k] = min(max(mu[k] + share * way[n], 0.0), bounds[k])
+    if held < 0:
+        return share, held
+    k = some[held]
+    mu[k] = bounds[k] if way[held] > 0.0 else 0.0
+    return share, k
 
 
 @part

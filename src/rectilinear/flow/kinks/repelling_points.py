@@ -12,11 +12,12 @@ import numpy as np
 
 from ...arrays import Array, Indices, Signs
 from ..apart import apart
-from ..compiled import part, part_of_its_own
+from ..compiled import in_line, part, part_of_its_own
 from .single_neuron import NOBODY, NONE
 
 DEPENDENT_NORMALS = 1e-12  # squared length of a unit normal off the span of others at which it lies in it
-DESCENTS_AT_POINT = 128  # descents that are looked at
+# Descents that are looked at; fewer where hundreds of lines meet, as in tables of few values: multiply-adds of some 20 milliseconds.
+DESCENTS_AT_POINT, FEWEST_DESCENTS, MOST_DESCENT_WORK = 128, 32, 1e8
 # In steps: how far off they start, so that how they go from side to side of holds there does not count, and how many they make.
 POINT_DISTANCE, POINT_DESCENT_STEPS = 100.0, 400
 # The same where an outgoing weight changes sign, and how many steps it takes until then, times 0.6 to 1.4.
@@ -129,14 +130,14 @@ def _asides(count: int, rows: Array, below: Array, pushes: Array) -> Array:
     return points
 
 
-@part
-def _heights(points: Array, row: Array, found: Array) -> None:
+@in_line
+def _heights(points: Array, rows: Array, line: int, found: Array) -> None:
     """Of all points (rank, n) over one line, into `found` (n,)."""
     for n in range(points.shape[1]):
         found[n] = 0.0
     for i in range(points.shape[0]):
         for n in range(points.shape[1]):
-            found[n] += row[i] * points[i, n]
+            found[n] += rows[line, i] * points[i, n]
 
 
 @part
@@ -148,13 +149,12 @@ def _descend(points: Array, rows: Array, drift: Array, pushes: Array, shares: Ar
             for n in range(count):
                 v[i, n] = drift[i]
         for line in range(pushes.shape[0]):
-            row, push = rows[line], pushes[line]
-            _heights(points, row, heights)
+            _heights(points, rows, line, heights)
             for n in range(count):
-                heights[n] = push if heights[n] > 0.0 else 0.0
+                heights[n] = pushes[line] if heights[n] > 0.0 else 0.0
             for i in range(rank):
                 for n in range(count):
-                    v[i, n] += row[i] * heights[n]
+                    v[i, n] += rows[line, i] * heights[n]
         for i in range(rank):
             for n in range(count):
                 points[i, n] += shares[step, n] * v[i, n]
@@ -165,7 +165,7 @@ def _all_heights(points: Array, rows: Array) -> Array:
     """Of all points over all lines (n, lines)."""
     heights, found = np.empty((points.shape[1], rows.shape[0])), np.empty(points.shape[1])
     for line in range(rows.shape[0]):
-        _heights(points, rows[line], found)
+        _heights(points, rows, line, found)
         for n in range(points.shape[1]):
             heights[n, line] = found[n]
     return heights
@@ -177,22 +177,23 @@ def sides_of_descent(gram: Array, below: Array, pushes: Array, signs: Signs, com
 
     Other signs are as given, and all of them where most stay. Also how many ways descents take, and whether most leave.
     """
-    size, found = signs.shape[0], NONE  # of each way the signs, and whether it leaves
-    ways, votes = np.empty((DESCENTS_AT_POINT, size + 1), np.int8), np.zeros(DESCENTS_AT_POINT, np.intp)
     rows, pivots = _coordinates(gram)
+    size, found = signs.shape[0], NONE
+    many = max(FEWEST_DESCENTS, min(DESCENTS_AT_POINT, int(MOST_DESCENT_WORK / (POINT_DESCENT_STEPS * rows.size))))
+    ways, votes = np.empty((many, size + 1), np.int8), np.zeros(many, np.intp)  # of each way the signs, and whether it leaves
     drift, velocity = _vector_with(below, rows, pivots), _vector_with(coming, rows, pivots)
-    points, shares = _asides(DESCENTS_AT_POINT, rows, below, pushes), np.ones((POINT_DESCENT_STEPS // 2, DESCENTS_AT_POINT))
+    points, shares = _asides(many, rows, below, pushes), np.ones((POINT_DESCENT_STEPS // 2, many))
     speed = _largest(coming)
     if speed == 0.0:
         speed = _largest(below) + _largest(pushes)
-    for n in range(DESCENTS_AT_POINT):
+    for n in range(many):
         for i in range(drift.shape[0]):
             points[i, n] = speed * points[i, n] / size - (POINT_DISTANCE + _spread(n, NONE)) * velocity[i]
     _descend(points, rows, drift, pushes, shares)
     before = _all_heights(points, rows)
     _descend(points, rows, drift, pushes, shares)
     z = _all_heights(points, rows)
-    for n in range(DESCENTS_AT_POINT):
+    for n in range(many):
         farthest = _largest(z[n])
         left = farthest > LEAVING * _largest(before[n])
         for k in range(size):
