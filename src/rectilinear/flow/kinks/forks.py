@@ -15,7 +15,7 @@ import numpy as np
 
 from ...arrays import Array
 from ..apart import apart
-from ..compiled import fast_part, part, part_of_its_own
+from ..compiled import fast_part, part, part_without_arrays
 from ..polynomials import START, inner, slope_and_bend, value
 from .single_neuron import (
     EVENT_FIELDS,
@@ -36,7 +36,7 @@ from .single_neuron import (
 LINE, SPEED, SLOPE, PIECE_END = 0, 1, 2, 3
 
 
-@part_of_its_own
+@part_without_arrays
 def suspect_forks(
     step: KnownStep, neuron: Neuron, watch: Watch, log: Log, count: int, piece: Piece, tau: float, until: float, met: int, event: bool
 ) -> None:  # fmt: skip

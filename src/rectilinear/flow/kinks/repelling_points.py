@@ -180,7 +180,7 @@ def sides_of_descent(gram: Array, below: Array, pushes: Array, signs: Signs, com
     rows, pivots = _coordinates(gram)
     size, found = signs.shape[0], NONE
     many = max(FEWEST_DESCENTS, min(DESCENTS_AT_POINT, int(MOST_DESCENT_WORK / (POINT_DESCENT_STEPS * rows.size))))
-    ways, votes = np.empty((many, size + 1), np.int8), np.zeros(many, np.intp)  # of each way the signs, and whether it leaves
+    ways, votes = np.empty((many, size + 1), np.int8), np.zeros(many, np.intp)  # of each way the signs, whether it leaves
     drift, velocity = _vector_with(below, rows, pivots), _vector_with(coming, rows, pivots)
     points, shares = _asides(many, rows, below, pushes), np.ones((POINT_DESCENT_STEPS // 2, many))
     speed = _largest(coming)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...arrays import Array
 from ..apart import apart
-from ..compiled import in_line, part_of_its_own
+from ..compiled import in_line, part_of_its_own, part_without_arrays
 from ..polynomials import START, inner, value
 from .contact import arriving, settle_as_descent_apart
 from .single_neuron import (
@@ -62,8 +62,8 @@ def settle(step: KnownStep, neuron: Neuron, log: Log, moment: Moment, count: int
     for m in range(count):
         jump_from(step.jumps, held[m], tau, jump)
         pushes[m], came_from[m] = lean * value(jump, START, degree, ahead), neuron.signs[held[m]]
-        for j in range(count):
-            gram[m, j] = inner(normals, held[m], normals, held[j])
+        for j in range(m + 1):
+            gram[m, j] = gram[j, m] = inner(normals, held[m], normals, held[j])
     for m in range(count):
         below[m], power = 0.0, lean
         for i in range(degree + 1):
@@ -108,7 +108,7 @@ def settle(step: KnownStep, neuron: Neuron, log: Log, moment: Moment, count: int
 settle_apart = apart(settle, "i")
 
 
-@part_of_its_own
+@part_without_arrays
 def meet(step: KnownStep, neuron: Neuron, log: Log, moment: Moment, line: int) -> int:
     """A free neuron reaches a kink, and no other: it crosses, is held, or grazes it; how many kinks hold it."""
     came_from, jump, (tau, lean, slow) = int(neuron.signs[line]), neuron.polynomials[0], moment

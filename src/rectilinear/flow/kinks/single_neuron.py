@@ -12,7 +12,7 @@ import numpy as np
 
 from ...arrays import Array, Indices, Mask, Signs
 from ..apart import apart
-from ..compiled import fast_kernel, fast_part, fast_part_of_its_own, in_line, part, part_of_its_own
+from ..compiled import fast_kernel, fast_part, fast_part_without_arrays, in_line, part, part_of_its_own, part_without_arrays
 from ..polynomials import START, add_row, first_fall, inner, shift, slope_and_bend
 
 
@@ -159,7 +159,7 @@ def jump_from(jumps: Array, line: int, tau: float, out: Array) -> None:
     shift(out, degree, tau)
 
 
-@part_of_its_own
+@part_without_arrays
 def first_release(
     step: KnownStep, neuron: Neuron, gram: Array, shares: Array, count: int, order: int,
     tau: float, until: float, slack: float, rounding: float,
@@ -225,7 +225,7 @@ def repels(step: KnownStep, neuron: Neuron, line: int) -> bool:
     return step.jumps[line, 0] * neuron.a[0] > 0.0
 
 
-@fast_part_of_its_own
+@fast_part_without_arrays
 def first_meeting(
     step: KnownStep, neuron: Neuron, watch: Watch, count: int, piece: Piece, fresh: int, released: float
 ) -> tuple[float, int, int]:
@@ -304,7 +304,7 @@ def note(log: Log, tau: float, line: int, kind: int, below: float, above: float,
     log.happened[0] += 1
 
 
-@part_of_its_own
+@part_without_arrays
 def pass_origin(step: KnownStep, neuron: Neuron, log: Log, along: Array, far: float, tau: float) -> None:
     """At w = 0 all kinks are met at once: go on by `far` in the direction `along`, or stay if that is 0.
 
