@@ -12,7 +12,7 @@ import numpy as np
 
 from ...arrays import Array, Indices, Signs
 from ..apart import apart
-from ..compiled import in_line, part, part_of_its_own
+from ..compiled import part, part_of_its_own
 from .single_neuron import NOBODY, NONE
 
 DEPENDENT_NORMALS = 1e-12  # squared length of a unit normal off the span of others at which it lies in it
@@ -130,16 +130,6 @@ def _asides(count: int, rows: Array, below: Array, pushes: Array) -> Array:
     return points
 
 
-@in_line
-def _heights(points: Array, rows: Array, line: int, found: Array) -> None:
-    """Of all points (rank, n) over one line, into `found` (n,)."""
-    for n in range(points.shape[1]):
-        found[n] = 0.0
-    for i in range(points.shape[0]):
-        for n in range(points.shape[1]):
-            found[n] += rows[line, i] * points[i, n]
-
-
 @part
 def _descend(points: Array, rows: Array, drift: Array, pushes: Array, shares: Array) -> None:
     """Make steps of all descents (rank, n), `shares` (steps, n) times as long each: a processor takes several at once."""
@@ -149,7 +139,11 @@ def _descend(points: Array, rows: Array, drift: Array, pushes: Array, shares: Ar
             for n in range(count):
                 v[i, n] = drift[i]
         for line in range(pushes.shape[0]):
-            _heights(points, rows, line, heights)
+            for n in range(count):
+                heights[n] = 0.0
+            for i in range(rank):
+                for n in range(count):
+                    heights[n] += rows[line, i] * points[i, n]
             for n in range(count):
                 heights[n] = pushes[line] if heights[n] > 0.0 else 0.0
             for i in range(rank):
@@ -163,11 +157,11 @@ def _descend(points: Array, rows: Array, drift: Array, pushes: Array, shares: Ar
 @part
 def _all_heights(points: Array, rows: Array) -> Array:
     """Of all points over all lines (n, lines)."""
-    heights, found = np.empty((points.shape[1], rows.shape[0])), np.empty(points.shape[1])
-    for line in range(rows.shape[0]):
-        _heights(points, rows, line, found)
-        for n in range(points.shape[1]):
-            heights[n, line] = found[n]
+    heights = np.zeros((points.shape[1], rows.shape[0]))
+    for n in range(points.shape[1]):
+        for line in range(rows.shape[0]):
+            for i in range(points.shape[0]):
+                heights[n, line] += rows[line, i] * points[i, n]
     return heights
 
 
