@@ -35,9 +35,8 @@ def audit_run(
         fallen = (objective[0] - objective)[len(objective) - len(times) :]
         residual = float(np.max(np.abs(fallen - energy), initial=0.0)) / start
     drift = _balance_drift(problem, times, weights)
-    weight_error = (
-        max(float(errors[-1]), drift or 0.0) if errors is not None and len(errors) else None
-    )  # a drift is an error
+    largest = None if errors is None or not len(errors) else float(errors.max())
+    weight_error = None if largest is None else max(largest, drift or 0.0)  # a drift is an error
     loss_error = None
     if errors is not None and energy is not None and len(times) and times[-1] > 0.0:
         before = [0.0] if times[0] > 0.0 else []

@@ -49,7 +49,7 @@ PLAIN_RTOL = 3e-3
 PLAIN_EARLY_RTOL = 3e-3
 # Followed runs that are asked for LOOSEST_DECIDED or less are made to this: on eight tables it takes 1.3 times as long as 1e-4 (median;
 # 0.6 to 1.6), and leaves a thirtieth of the forks for which runs are made again, which takes twice as long.
-DECIDING_RTOL = 3e-6
+DECIDING_RTOL = 1e-6
 SMOOTH_RTOL = 1e-5  # for explicit steps of three layers and more
 IMPULSE_RTOL = 1e-4  # loss curves are then right to some 1e-5, and ten times less costs three times as much
 FEW_SAMPLES = 150  # without kinks, up to which an implicit step, cubic in the samples, is cheaper than what it saves

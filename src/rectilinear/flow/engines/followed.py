@@ -34,9 +34,10 @@ from ..steppers.mixing import Mixing
 from ..steppers.step_size import restrained
 from ..steppers.stiff_directions import StiffDirections
 from .alternative import Alternative
+from .carried_errors import KRYLOV, CarriedErrors, Present
 from .engine import Engine, States
 from .event_log import EventLog
-from .followed_paths import UNCHANGED, FollowedPaths
+from .followed_paths import FollowedPaths
 from .fork_twins import ONLY_TELL, TIGHTER, ForkRule, ForkTold, ForkTwins
 from .neuron_path import Start
 from .sleeping_neurons import SleepingNeurons
@@ -55,9 +56,8 @@ FIRST_TURN = 0.1  # the same as below for the first step
 STRONGEST_TURN = 3.0  # step times the strongest drive: neurons grow by less than its exponential
 PULL_DEFECT_SHARE = 0.2  # how much of the pulls' defect at the end acts over the step
 NEAR_STEP_ENDS = 1e-5  # shares of a step at its ends within which waking need not be landed on
-# What steps are estimated to cost: of 155 random runs one in ten was off by more than the sum of its steps' errors, in short runs by
-# what is left where sweeps agree (up to 0.14 rtol), in long ones as the flow amplifies what came before (up to twofold).
-AGREED_ERROR, AMPLIFIED = 0.2, 2.0
+# What weights are estimated to be off by: what is left where sweeps agree, in tolerances, and times the largest error carried along.
+AGREED_ERROR, CARRIED_ERROR = 0.2, 5.0
 SHORTEST = 1e-13  # steps over the time reached
 
 
@@ -87,6 +87,7 @@ class FollowedNeurons:
         self.lines = SampleLines(problem)
         self.sleeping = SleepingNeurons(decisions.kinks, self.lines, problem.network.trainable_layers[0])
         self.twins = ForkTwins(problem, self.lines, len(start.theta))
+        self.carried = CarriedErrors(problem, self.lines, len(start.theta))
         self._aim_at(rtol / TIGHTER if forks.tight_until else rtol)
         self.t, self.energy, self.estimated_error = start.t, start.energy, AGREED_ERROR * rtol
         self.w, self.a = self.lines.into(start.theta[:, :-1]), start.theta[:, -1].copy()
@@ -127,7 +128,7 @@ class FollowedNeurons:
         heights = np.empty_like(self.heights)
         f = self.lines.outputs(step.end.w, step.end.a, heights)
         pulls = self._pull(f)
-        errors = self._errors(step, pulls)
+        moved, errors = self._errors(step, pulls)
         error = max(root_mean_square(errors), 1e-300)
         order = self.curves.degree + 2 if error < self.rtol else ERROR_ORDER
         growth = SWEEP_SAFETY * (self.rtol / error) ** (1.0 / order)
@@ -146,9 +147,8 @@ class FollowedNeurons:
         if self.refused or step.sweeps > STIFF_SWEEPS:
             growth = min(growth, 1.0)
         self.refused, self.last_error = False, error
-        error += step.last_change + UNCHANGED * self.rtol
         onwards, self.landing_from = max(h * max(SWEEP_SHRINK, growth), self.landing_from), 0.0
-        self.step, self.next = step, Next(onwards, heights, f, pulls, error)
+        self.step, self.next = step, Next(onwards, heights, f, pulls, moved)
         return True
 
     def states(self, times: Array) -> States:
@@ -166,10 +166,10 @@ class FollowedNeurons:
         assert step is not None
         end = step.end
         self.energy += float(self._energies(step, np.ones(1), end.w[None], end.a[None])[0])
+        self._carry_errors(step)
         self._keep_events(step)
         self.before = (step.pulls, step.h)
         self.t += step.h
-        self.estimated_error += AMPLIFIED * self.next.error
         self.w, self.a, self.signs = end.w, end.a, end.signs
         h, self.heights, self.f, self.pulls = self.next.h, self.next.heights, self.next.f, self.next.pulls
         if self.wakes:
@@ -279,10 +279,18 @@ class FollowedNeurons:
     def _is_too_long(self, step: Swept) -> bool:
         """Whether a step is going to be refused for its error."""
         pulls = self._pull(self.lines.outputs(step.end.w, step.end.a))
-        return root_mean_square(self._errors(step, pulls)) > REFUSED * self.rtol
+        return root_mean_square(self._errors(step, pulls)[1]) > REFUSED * self.rtol
 
-    def _errors(self, step: Swept, pulls: Array) -> Array:
-        """What the defect of the pulls at the step's end does to the weights of each neuron (neurons,), over its size."""
+    def _carry_errors(self, step: Swept) -> None:
+        """Estimate what the weights at the end of the step are off by."""
+        begin = Present(self.w, self.a, self.signs, self.f, self.pulls)
+        self.carried.carry(begin, step.end, step.h, np.concatenate(step.happened), self.next.moved, self.rtol)
+        self.counts["gradients"] += KRYLOV
+        self.estimated_error = AGREED_ERROR * self.rtol + CARRIED_ERROR * self.carried.over_largest(step.end.w, step.end.a)
+
+    def _errors(self, step: Swept, pulls: Array) -> tuple[Array, Array]:
+        """What the defect of the pulls at the step's end does to the weights (neurons, inputs + 1), and how large that is for each neuron
+        (neurons,), over its size."""
         end = step.end
         defect = pulls - step.projected
         if self.stiff:
@@ -290,8 +298,8 @@ class FollowedNeurons:
         drive = self.lines.drives(end.signs, defect[:, None])[:, 0]
         self.counts["gradients"] += 1
         sizes = np.maximum((self.w**2).sum(axis=1) + self.a**2, (end.w**2).sum(axis=1) + end.a**2) + 1e-300
-        moved = end.a**2 * (drive**2).sum(axis=1) + (end.w * drive).sum(axis=1) ** 2
-        return np.asarray(PULL_DEFECT_SHARE * step.h * np.sqrt(moved / sizes))
+        moved = np.column_stack([end.a[:, None] * drive, (end.w * drive).sum(axis=1)]) * (PULL_DEFECT_SHARE * step.h)
+        return moved, np.sqrt((moved**2).sum(axis=1) / sizes)
 
     def _solver(self, h: float) -> Callable[[Array], Array] | None:
         """What solves for the stiff directions, if sweeps alone are slow."""
@@ -394,7 +402,7 @@ class FollowedNeurons:
             rows[alike, 6] = 1.0 / (max(ways, 1) + self.decisions.kinks.dead_cone)
         rows[:, 1] = self.t + rows[:, 1] * step.h
         rows[:, 4:6] /= step.h
-        told = self.twins.commit()
+        told = self.twins.commit(self.carried.over_sizes(step.end.w, step.end.a))
         later = self.forks.later(told[:, 1])
         if len(later) and self.forks.stops:
             raise ForkTold(float(later.max()), self.counts)

@@ -21,12 +21,12 @@ from ..field.sample_lines import SampleLines
 from ..kinks.single_neuron import SUSPECT
 from ..steppers.legendre_curves import LegendreCurves
 from .followed_paths import FollowedPaths
-from .neuron_path import Start
+from .neuron_path import MOST_CLOSE, Start
 from .swept_step import Swept
 
-# Heights over its size that a neuron may be off by: of the tolerance, of the root of the squared errors of all steps before, and of the
+# Heights over its size that a neuron may be off by: of the tolerance, of the errors carried along from all steps before, and of the
 # error of the present step, within which it may be off by more than at its end.
-LEAST_DOUBT, BEFORE_SHARE, WITHIN_SHARE = 0.05, 0.1, 2.0
+LEAST_DOUBT, CARRIED_DOUBT, WITHIN_SHARE = 0.05, 1.0, 2.0
 LOOSEST_DECIDED = 1e-4  # rtol: who asks for less asks for speed, and forks are only told
 SUSPECTED = 0.5  # tolerances that the present step is taken to add until its error is known
 TOLD = 10.0  # tolerances of the largest weight that a twin must come to be off by for its fork to be told
@@ -76,7 +76,7 @@ class Twins(NamedTuple):
 
 
 class ForkTwins:
-    """The twins of a run, the errors (neurons,) of its steps (roots of summed squares), and what the step just followed makes of both."""
+    """The twins of a run, what its neurons are off by at the start of a step (neurons,), and what the step just followed makes of twins."""
 
     curves: LegendreCurves
     rtol: float
@@ -85,8 +85,8 @@ class ForkTwins:
         self.problem, self.lines = problem, lines
         inputs = lines.normals.shape[1]
         none = Twins(np.empty((0, inputs)), np.empty(0), np.empty((0, len(lines)), dtype=np.int8), np.empty((0, 7)))
-        self.twins, self.errors = none, np.zeros(neurons)
-        self.next = (none, self.errors, none.events)
+        self.twins, self.off = none, np.zeros(neurons)
+        self.next = (none, none.events)
 
     def aim_at(self, curves: LegendreCurves, rtol: float) -> None:
         """Go on with this tolerance, under pulls of that degree."""
@@ -97,15 +97,16 @@ class ForkTwins:
 
     def doubts(self, within: Array) -> Array:
         """Heights over their sizes that neurons may be off by in a step that adds as much to them."""
-        return np.asarray(LEAST_DOUBT * self.rtol + BEFORE_SHARE * self.errors + within)
+        return np.asarray(LEAST_DOUBT * self.rtol + CARRIED_DOUBT * np.minimum(self.off, MOST_CLOSE) + within)
 
     def suspects(self) -> Array:
         """The same for a step that is still to be made."""
-        return self.doubts(np.full(len(self.errors), SUSPECTED * self.rtol))
+        return self.doubts(np.full(len(self.off), SUSPECTED * self.rtol))
 
-    def commit(self) -> Array:
-        """Go on from the end of the step just followed; the events (k, 7) of forks to be told."""
-        self.twins, self.errors, told = self.next
+    def commit(self, off: Array) -> Array:
+        """Go on from the end of the step just followed, where neurons are `off` (neurons,); the events (k, 7) of forks to be told."""
+        self.off = off
+        self.twins, told = self.next
         return told
 
     def follow(self, start: Start, step: Swept, errors: Array, t: float, t_end: float) -> bool:
@@ -133,7 +134,7 @@ class ForkTwins:
             found.signs[np.arange(len(owners)), lines] == end.signs[owners, lines]
         )
         go_on = ~told & ~back & (apart + pushes[lines] * np.abs(a) > matters)
-        self.next = (found.some(go_on), np.hypot(self.errors, errors), found.events[told])
+        self.next = (found.some(go_on), found.events[told])
         parting = owners[(told | go_on) & (np.arange(len(owners)) >= len(self))]
         return self.rtol <= LOOSEST_DECIDED and bool((2.0 * within > doubts)[parting].any())
 

@@ -29,11 +29,11 @@ class Swept:
 
 @dataclass
 class Next:
-    """What the end of a step is for the next one: the length to try, heights (neurons, lines), outputs and pulls (samples,), and the
-    step's error."""
+    """What the end of a step is for the next one: the length to try, heights (neurons, lines), outputs and pulls (samples,), and what
+    the step's error does to the weights (neurons, inputs + 1)."""
 
     h: float
     heights: NDArray[np.float32]
     f: Array
     pulls: Array
-    error: float
+    moved: Array
