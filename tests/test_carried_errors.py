@@ -42,16 +42,16 @@ def test_errors_are_carried_as_the_flow_carries_neighbours(seed, loss, alpha, mo
     here, there = (rl.simulate(each, times, method="follow", rtol=1e-11) for each in (problem, beside(problem, shift)))
     truth, carried = apart(there, here), []
 
-    def begin(self, problem, lines, neurons):
-        initialise(self, problem, lines, neurons)
-        self.errors = np.column_stack([lines.into(shift[:, :-1]), shift[:, -1]])
+    def begin(self, problem, lines, w, a, off):
+        initialise(self, problem, lines, w, a, off)
+        self.errors[:] = np.column_stack([lines.into(shift[:, :-1]), shift[:, -1]])[:, None]
         carried.append(self)
 
     initialise = CarriedErrors.__init__
     monkeypatch.setattr(CarriedErrors, "__init__", begin)
     rl.simulate(problem, times, method="follow", rtol=1e-9)
     (found,) = carried
-    errors = np.column_stack([found.lines.back(found.errors[:, :-1]), found.errors[:, -1]])
+    errors = np.column_stack([found.lines.back(found.errors[:, 0, :-1]), found.errors[:, 0, -1]])
     assert np.linalg.norm(errors - truth) < 0.1 * np.linalg.norm(
         truth
     )  # 0.01 to 0.05; the flow makes them 1 to 17 times as large
@@ -74,17 +74,17 @@ def event(kind, below=0.0, above=0.0, upwards=True, line=0):
     ],
 )
 def test_what_kinks_do_to_an_error_along_their_normal(happened, along):
-    errors = np.array([[1e-3, 2e-3, 5e-3]])
+    errors = np.array([[[1e-3, 2e-3, 5e-3], [0.0, 2e-3, 5e-3]]])
     pass_kinks(errors, np.array([3.0]), np.array([[1.0, 0.0]]), happened)
-    np.testing.assert_allclose(errors, [[along, 2e-3, 5e-3]], rtol=1e-14)
+    np.testing.assert_allclose(errors, [[[along, 2e-3, 5e-3], [0.0, 2e-3, 5e-3]]], rtol=1e-14)
 
 
 def test_errors_are_no_larger_than_their_neurons():
     problem = student(0)
     lines = SampleLines(problem)
-    carried = CarriedErrors(problem, lines, 12)
-    carried.errors[0], carried.errors[1] = 1e3, 1e-6
     w, a = lines.into(problem.weights[0]), problem.weights[1][0]
+    carried = CarriedErrors(problem, lines, w, a, 0.0)
+    carried.errors[0], carried.errors[1] = 1e3, 1e-6
     f = problem.output(problem.weights)
     now = Present(w, a, np.sign(w @ lines.normals.T).astype(np.int8), f, problem.y - f)
     carried.carry(now, End(w, a, now.signs, *[np.empty(0)] * 3), 1e-9, np.empty((0, 8)), np.zeros((12, 5)), 1e-6)

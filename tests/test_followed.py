@@ -511,4 +511,4 @@ def test_runs_to_ten_thousandths_are_made_to_what_decides_most_forks(log10_times
     assert all(np.array_equal(one, other) for one, other in zip(asked.final, as_made.final, strict=True))
     assert not all(np.array_equal(one, other) for one, other in zip(asked.final, loose.final, strict=True))
     assert loose.statistics["gradients"] <= asked.statistics["gradients"]
-    assert ("at rtol 3e-06 to decide forks" in repr(asked)) == (log10_times is None)
+    assert (f"at rtol {choose.DECIDING_RTOL:g} to decide forks" in repr(asked)) == (log10_times is None)

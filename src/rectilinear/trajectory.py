@@ -64,9 +64,10 @@ class Audit:
     largest |w_h|^2 + a_h^2 that neuron has; with L2 the conserved quantity decays as e^{-2 l2 t} and that is compared. None
     where layers on either side do not both train. `loss_rise`: largest rise of the objective between two saved times, in
     units of its first value. `energy_residual`: largest |L(0) - L(t) - integral of |grad L|^2|, relative to L(0); None for
-    gradient descent, which is not a flow. `weight_error`: the estimated errors of all steps, relative to the neurons' sizes, added up;
-    errors that the flow damps are less, and those of a neuron that is sent another way at a kink can be more. `loss_error`: what these
-    can change the loss by, |grad L| |theta| times them, relative to L(0).
+    gradient descent, which is not a flow. `weight_error`: what weights are estimated to be off by. Where neurons are followed the
+    errors of steps are carried along by the flow, which damps or amplifies them, and are relative to the largest weight; elsewhere they
+    are relative to the neurons' sizes and added up. Those of a neuron that is sent another way at a kink can be more. `loss_error`:
+    what these can change the loss by, |grad L| |theta| times them, relative to L(0).
     """
 
     balance_drift: float | None

@@ -66,6 +66,7 @@ SHARES = {
     "follow": Shares(
         (
             "engines.neuron_path.follow_neurons",
+            "engines.carried_errors.pass_kinks",
             "kinks.forks.suspect_forks",
             "kinks.settling.meet",
             "kinks.single_neuron.pass_origin",

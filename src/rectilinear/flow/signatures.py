@@ -43,6 +43,7 @@ TUPLES = {
     "steppers.radau.Nodes": "f3 f1 f2 f1",
 }
 KERNELS = {
+    "engines.carried_errors.pass_kinks": "f3 f1 f2 f2",
     "engines.light_neuron_kernels.collocate_neuron": "f1 f2 KnownPulls f f f2",
     "engines.light_neuron_kernels.first_kink": "f2 s1 F2 f",
     "engines.light_neuron_kernels.follow_free": "FreeNeurons KinkArrays KnownPulls f f2",

@@ -56,9 +56,11 @@ def root_mean_square(values: Array) -> float:
 
 @dataclass
 class Start:
-    """A state to go on from: time, neurons (h, inputs + 1), patterns (h, lines) and the integral of |grad L|^2."""
+    """A state to go on from: time, neurons (h, inputs + 1), patterns (h, lines), the integral of |grad L|^2, and how far neurons are
+    estimated to be off already, over their sizes."""
 
     t: float
     theta: Array
     signs: Signs
     energy: float
+    off: float = 0.0

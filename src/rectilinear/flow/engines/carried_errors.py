@@ -25,9 +25,10 @@ from ..kinks.single_neuron import CROSS, HOLD, free_drives
 from ..tolerances import TINY
 from .neuron_path import End
 
-KRYLOV = 4  # vectors for each step; with 12 estimates are the same to two digits
-MOST_GROWTH = 20.0  # exponent by which errors may grow in a step
-LEFT_BY_SWEEPS = 0.3  # of the tolerance: how much further off each step leaves a neuron, in no known direction
+SAMPLES = 2  # ways in which steps may have erred, as signs of their errors and what else they leave are not known
+KRYLOV = 3  # vectors for each step; with 12 estimates are the same to two digits
+LARGEST_EXPONENT = 20.0  # by which errors may grow in a step
+LEFT_BY_SWEEPS = 0.1  # of the tolerance: how much further off each step leaves a neuron, in no known direction
 LATEST = 1.0  # steps by which a crossing may be late
 
 
@@ -42,104 +43,120 @@ class Present(NamedTuple):
 
 
 class CarriedErrors:
-    """Errors (neurons, inputs + 1) of w and a at the end of the steps committed so far."""
+    """Errors (neurons, SAMPLES, inputs + 1) of w and a that may have come of the steps committed so far."""
 
-    def __init__(self, problem: Problem, lines: SampleLines, neurons: int) -> None:
+    def __init__(self, problem: Problem, lines: SampleLines, w: Array, a: Array, off: float) -> None:
         self.problem, self.lines = problem, lines
-        self.errors = np.zeros((neurons, lines.normals.shape[1] + 1))
-        self.directions = np.random.default_rng(0)
+        self.errors = np.zeros((len(a), SAMPLES, w.shape[1] + 1))
+        self.chance = np.random.default_rng(0)
+        self._add_unknown(off, _sizes(w, a))
 
     def over_sizes(self, w: Array, a: Array) -> Array:
         """How far neurons are off, over their sizes (neurons,)."""
-        sizes = np.sqrt((w**2).sum(axis=1) + a**2)
-        return np.asarray(np.sqrt((self.errors**2).sum(axis=1)) / np.maximum(sizes, TINY))
+        lengths = np.sqrt((self.errors**2).sum(axis=2).mean(axis=1))
+        return np.asarray(lengths / np.maximum(_sizes(w, a), TINY))
 
     def over_largest(self, w: Array, a: Array) -> float:
         """The largest error of a weight, over the largest weight."""
-        return float(np.abs(self.errors).max() / max(float(np.abs(w).max()), float(np.abs(a).max()), TINY))
+        largest = np.sqrt((self.errors**2).mean(axis=1)).max()
+        return float(largest / max(float(np.abs(w).max()), float(np.abs(a).max()), TINY))
 
     def carry(self, begin: Present, end: End, h: float, happened: Array, added: Array, rtol: float) -> None:
-        """Go on to the end of a step of length h with the events (k, fields) that `happened` in it, and that added these errors."""
+        """Go on to the end of a step of length h with the events (k, fields) that `happened` in it, and whose error is `added`
+        (neurons, inputs + 1)."""
         self._carry_smoothly(begin, h)
         pass_kinks(self.errors, begin.a, self.lines.normals, happened)
-        sizes = np.sqrt((end.w**2).sum(axis=1) + end.a**2)
-        unknown = self.directions.standard_normal(self.errors.shape) / np.sqrt(self.errors.shape[1])
-        self.errors += added + LEFT_BY_SWEEPS * rtol * sizes[:, None] * unknown
-        along = self.errors[:, None, :-1].copy()
+        sizes = _sizes(end.w, end.a)
+        self.errors += self.chance.choice([-1.0, 1.0], (SAMPLES, 1)) * added[:, None]
+        self._add_unknown(LEFT_BY_SWEEPS * rtol, sizes)
+        along = np.ascontiguousarray(self.errors[:, :, :-1])
         free_drives(end.signs, self.lines.normals, along)
-        self.errors[:, :-1] = along[:, 0]
-        lengths = np.sqrt((self.errors**2).sum(axis=1))
-        self.errors *= np.minimum(1.0, sizes / np.maximum(lengths, TINY))[:, None]
+        self.errors[:, :, :-1] = along
+        lengths = np.sqrt((self.errors**2).sum(axis=2))
+        self.errors *= np.minimum(1.0, sizes[:, None] / np.maximum(lengths, TINY))[:, :, None]
+
+    def _add_unknown(self, off: float, sizes: Array) -> None:
+        """Neurons are off by so much of their sizes, in any direction."""
+        directions = self.chance.standard_normal(self.errors.shape) / np.sqrt(self.errors.shape[2])
+        self.errors += off * sizes[:, None, None] * directions
 
     def _carry_smoothly(self, now: Present, h: float) -> None:
         """exp(h M) e by Lanczos's method: M is symmetric, and what its few vectors do not see decays."""
-        length = float(np.linalg.norm(self.errors))
-        if not length > 0.0:
+        lengths = _lengths(self.errors)
+        if not lengths.all():
             return
-        drives = self._free_drives(now.signs, now.pulls)
-        vectors, diagonal, beside = [self.errors / length], list[float](), list[float]()
-        while True:
+        drives = self._free_drives(now.signs, now.pulls[:, None])[:, 0]
+        vectors = [self.errors / lengths[:, None]]
+        matrices = np.zeros((SAMPLES, KRYLOV, KRYLOV))
+        for n in range(KRYLOV):
             moved = self._moved(now, drives, vectors[-1])
-            diagonal.append(float(np.vdot(vectors[-1], moved)))
-            if len(vectors) == KRYLOV:
-                break
-            for vector in vectors:
-                moved -= float(np.vdot(vector, moved)) * vector
-            rest = float(np.linalg.norm(moved))
-            if not rest > np.finfo(float).eps * abs(diagonal[-1]):
-                break
-            beside.append(rest)
-            vectors.append(moved / rest)
-        values, axes = np.linalg.eigh(np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1))
-        parts = axes @ (np.exp(np.minimum(h * values, MOST_GROWTH)) * axes[0])
-        self.errors = length * np.tensordot(parts, np.array(vectors), 1)
+            matrices[:, n, n] = np.einsum("hkj,hkj->k", vectors[-1], moved)
+            if n + 1 < KRYLOV:
+                for vector in vectors:
+                    moved -= np.einsum("hkj,hkj->k", vector, moved)[:, None] * vector
+                rest = _lengths(moved)
+                matrices[:, n, n + 1] = matrices[:, n + 1, n] = rest
+                vectors.append(moved / np.maximum(rest, TINY)[:, None])
+        values, axes = np.linalg.eigh(matrices)
+        grown = np.exp(np.minimum(h * values, LARGEST_EXPONENT)) * axes[:, 0]
+        parts = lengths[:, None] * np.einsum("kij,kj->ki", axes, grown)
+        self.errors = np.einsum("ki,ihkj->hkj", parts, np.array(vectors))
 
     def _moved(self, now: Present, drives: Array, errors: Array) -> Array:
-        """M e for errors e (neurons, inputs + 1)."""
-        e_w, e_a = errors[:, :-1], errors[:, -1]
-        products = now.a[:, None] * e_w + e_a[:, None] * now.w
-        outputs = self.lines.outputs_of(now.signs, products[:, None, :])[:, 0]
+        """M e for errors e (neurons, SAMPLES, inputs + 1)."""
+        e_w, e_a, w, a = errors[:, :, :-1], errors[:, :, -1:], now.w[:, None], now.a[:, None, None]
+        outputs = self.lines.outputs_of(now.signs, a * e_w + e_a * w)
         curvature = np.asarray(self.problem.loss.curvature(self.problem.y, now.f))
-        change = self._free_drives(now.signs, -curvature * outputs)
+        change = self._free_drives(now.signs, -curvature[:, None] * outputs)
         first, second = self.problem.network.trainable_layers
         found = np.empty_like(errors)
-        found[:, :-1] = first * (now.a[:, None] * change + e_a[:, None] * drives - self.problem.l2 * e_w)
-        found[:, -1] = second * ((now.w * change).sum(axis=1) + (e_w * drives).sum(axis=1) - self.problem.l2 * e_a)
+        found[:, :, :-1] = first * (a * change + e_a * drives[:, None] - self.problem.l2 * e_w)
+        along = (w * change).sum(axis=2) + (e_w * drives[:, None]).sum(axis=2)
+        found[:, :, -1] = second * (along - self.problem.l2 * errors[:, :, -1])
         return found
 
     def _free_drives(self, signs: Signs, pulls: Array) -> Array:
-        """Drives (neurons, inputs) along the kinks that hold neurons."""
-        drives = self.lines.drives(signs, pulls[:, None])
+        """Drives (neurons, k, inputs) along the kinks that hold neurons, for pulls (samples, k)."""
+        drives = self.lines.drives(signs, pulls)
         free_drives(signs, self.lines.normals, drives)
-        return drives[:, 0]
+        return drives
+
+
+def _sizes(w: Array, a: Array) -> Array:
+    return np.asarray(np.sqrt((w**2).sum(axis=1) + a**2))
+
+
+def _lengths(errors: Array) -> Array:
+    """Of each sample (SAMPLES,), all neurons together."""
+    return np.asarray(np.sqrt(np.einsum("hkj,hkj->k", errors, errors)))
 
 
 @kernel
 def pass_kinks(errors: Array, a: Array, normals: Array, happened: Array) -> None:
-    """What events (k, fields), in order of time for each neuron, do to the errors (neurons, inputs + 1) along normals, in place.
+    """What events (k, fields), in order of time for each neuron, do to errors (neurons, samples, inputs + 1) along normals, in place.
 
     Velocities are for a unit outgoing weight. To be linear a crossing must not be later than LATEST.
 
     >>> import numpy as np
-    >>> errors, upwards = np.array([[1e-3, 1e-3, 0.0]]), np.array([[0.0, 0.5, 0.0, CROSS, 2.0, 6.0, np.nan, 2.0]])
+    >>> errors, upwards = np.array([[[1e-3, 1e-3, 0.0]]]), np.array([[0.0, 0.5, 0.0, CROSS, 2.0, 6.0, np.nan, 2.0]])
     >>> pass_kinks(errors, np.ones(1), np.array([[1.0, 0.0]]), upwards)
     >>> errors.tolist()
-    [[0.003, 0.001, 0.0]]
+    [[[0.003, 0.001, 0.0]]]
     """
     inputs = normals.shape[1]
     for e in range(happened.shape[0]):
         h, line, kind = int(happened[e, 0]), int(happened[e, 2]), int(happened[e, 3])
         if line < 0 or (kind != CROSS and kind != HOLD):
             continue
-        off, change = 0.0, 0.0
-        for k in range(inputs):
-            off += normals[line, k] * errors[h, k]
-        if kind == HOLD:
-            change = -off
-        else:
-            below, above = a[h] * happened[e, 4], a[h] * happened[e, 5]
-            before, after = (below, above) if happened[e, 7] > 0.0 else (above, below)
-            if before != 0.0:
+        below, above = a[h] * happened[e, 4], a[h] * happened[e, 5]
+        before, after = (below, above) if happened[e, 7] > 0.0 else (above, below)
+        for s in range(errors.shape[1]):
+            off, change = 0.0, 0.0
+            for k in range(inputs):
+                off += normals[line, k] * errors[h, s, k]
+            if kind == HOLD:
+                change = -off
+            elif before != 0.0:
                 change = (after - before) * min(max(off / before, -LATEST), LATEST)
-        for k in range(inputs):
-            errors[h, k] += change * normals[line, k]
+            for k in range(inputs):
+                errors[h, s, k] += change * normals[line, k]

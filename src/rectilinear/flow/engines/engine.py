@@ -27,7 +27,7 @@ class Engine(Protocol):
 
     @property
     def estimated_error(self) -> float:
-        """What its steps are estimated to have cost the weights so far, over the neurons' sizes: their errors, added up."""
+        """What weights are estimated to be off by so far, relatively: errors of its steps, carried along by the flow or added up."""
         ...
 
     @property

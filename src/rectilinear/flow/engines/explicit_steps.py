@@ -389,7 +389,7 @@ class SmoothEngine:
         if not (lost or self.estimated_error > self.most_error) or self.stand_in is None or self.slides is None:
             return None
         theta = neurons_of(unflatten(self._flat(self.stepper.y)[:-1], self.shapes))
-        return self.stand_in(Start(self.t, theta, self.slides.signs, float(self.stepper.y[-1])))
+        return self.stand_in(Start(self.t, theta, self.slides.signs, float(self.stepper.y[-1]), self.estimated_error))
 
     def events(self) -> Events | None:
         return None if self.decisions is None else self.decisions.events()

@@ -57,7 +57,7 @@ STRONGEST_TURN = 3.0  # step times the strongest drive: neurons grow by less tha
 PULL_DEFECT_SHARE = 0.2  # how much of the pulls' defect at the end acts over the step
 NEAR_STEP_ENDS = 1e-5  # shares of a step at its ends within which waking need not be landed on
 # What weights are estimated to be off by: what is left where sweeps agree, in tolerances, and times the largest error carried along.
-AGREED_ERROR, CARRIED_ERROR = 0.2, 5.0
+AGREED_ERROR, CARRIED_ERROR = 0.2, 10.0
 SHORTEST = 1e-13  # steps over the time reached
 
 
@@ -87,10 +87,10 @@ class FollowedNeurons:
         self.lines = SampleLines(problem)
         self.sleeping = SleepingNeurons(decisions.kinks, self.lines, problem.network.trainable_layers[0])
         self.twins = ForkTwins(problem, self.lines, len(start.theta))
-        self.carried = CarriedErrors(problem, self.lines, len(start.theta))
         self._aim_at(rtol / TIGHTER if forks.tight_until else rtol)
         self.t, self.energy, self.estimated_error = start.t, start.energy, AGREED_ERROR * rtol
         self.w, self.a = self.lines.into(start.theta[:, :-1]), start.theta[:, -1].copy()
+        self.carried = CarriedErrors(problem, self.lines, self.w, self.a, start.off)
         self.signs = start.signs.copy()
         self.heights = np.empty(self.signs.shape, dtype=np.float32)
         self.f = self.lines.outputs(self.w, self.a, self.heights)
