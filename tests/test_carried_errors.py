@@ -92,6 +92,17 @@ def test_errors_are_no_larger_than_their_neurons():
     assert carried.over_sizes(w, a)[1] < 1e-3
 
 
+def test_losses_at_the_edge_of_the_range_of_numbers_carry_nothing():
+    problem = student(0)
+    lines = SampleLines(problem)
+    w, a = lines.into(problem.weights[0]), problem.weights[1][0]
+    carried, f = CarriedErrors(problem, lines, w, a, 1e-6), np.full(60, 1e200)
+    before = carried.over_sizes(w, a)
+    now = Present(1e160 * w, 1e160 * a, np.sign(w @ lines.normals.T).astype(np.int8), f, f)
+    carried.carry(now, End(w, a, now.signs, *[np.empty(0)] * 3), 1.0, np.empty((0, 8)), np.zeros((12, 5)), 0.0)
+    np.testing.assert_allclose(carried.over_sizes(w, a), before)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_stated_errors_hold_what_the_flow_makes_of_early_ones(seed):
     rng = np.random.default_rng(seed)

@@ -64,7 +64,8 @@ class CarriedErrors:
     def carry(self, begin: Present, end: End, h: float, happened: Array, added: Array, rtol: float) -> None:
         """Go on to the end of a step of length h with the events (k, fields) that `happened` in it, and whose error is `added`
         (neurons, inputs + 1)."""
-        self._carry_smoothly(begin, h)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._carry_smoothly(begin, h)
         pass_kinks(self.errors, begin.a, self.lines.normals, happened)
         sizes = _sizes(end.w, end.a)
         self.errors += self.chance.choice([-1.0, 1.0], (SAMPLES, 1)) * added[:, None]
@@ -97,6 +98,8 @@ class CarriedErrors:
                 rest = _lengths(moved)
                 matrices[:, n, n + 1] = matrices[:, n + 1, n] = rest
                 vectors.append(moved / np.maximum(rest, TINY)[:, None])
+        if not np.isfinite(matrices).all():  # losses at the edge of the range of numbers
+            return
         values, axes = np.linalg.eigh(matrices)
         grown = np.exp(np.minimum(h * values, LARGEST_EXPONENT)) * axes[:, 0]
         parts = lengths[:, None] * np.einsum("kij,kj->ki", axes, grown)
