@@ -66,8 +66,9 @@ def event(kind, below=0.0, above=0.0, upwards=True, line=0):
     [
         (event(CROSS, 2.0, 6.0), 3e-3),  # thrice as fast after it
         (event(CROSS, -2.0, -6.0, upwards=False), 1e-3 / 3.0),
-        (event(CROSS, 1e-9, 6e-9), 1e-3 + 5e-9 * 3.0),  # later than the step is long: not linear
+        (event(CROSS, 1e-5, 6.0), 1e-3 + 3.0 * (6.0 - 1e-5) * np.sqrt(2.0 * 1e-3 / (3.0 * 6.0))),  # it just reaches the kink
         (event(CROSS, 0.0, 6.0), 1e-3),
+        (np.concatenate([event(CROSS, 2.0, 6.0), event(CROSS, 2.0, 8.0)]), 4e-3),  # at one moment: once, as by all together
         (event(HOLD, 1.0, -1.0), 0.0),
         (event(RELEASE, 1.0, 2.0), 1e-3),
         (event(DEATH, line=-1), 1e-3),

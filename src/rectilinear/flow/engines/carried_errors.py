@@ -19,7 +19,7 @@ import numpy as np
 
 from ...arrays import Array, Signs
 from ...problem import Problem
-from ..compiled import kernel
+from ..compiled import kernel, part
 from ..field.sample_lines import SampleLines
 from ..kinks.single_neuron import CROSS, HOLD, free_drives
 from ..tolerances import TINY
@@ -29,7 +29,6 @@ SAMPLES = 2  # ways in which steps may have erred, as signs of their errors and 
 KRYLOV = 3  # vectors for each step; with 12 estimates are the same to two digits
 LARGEST_EXPONENT = 20.0  # by which errors may grow in a step
 LEFT_BY_SWEEPS = 0.1  # of the tolerance: how much further off each step leaves a neuron, in no known direction
-LATEST = 1.0  # steps by which a crossing may be late
 
 
 class Present(NamedTuple):
@@ -138,7 +137,8 @@ def _lengths(errors: Array) -> Array:
 def pass_kinks(errors: Array, a: Array, normals: Array, happened: Array) -> None:
     """What events (k, fields), in order of time for each neuron, do to errors (neurons, samples, inputs + 1) along normals, in place.
 
-    Velocities are for a unit outgoing weight. To be linear a crossing must not be later than LATEST.
+    Velocities are for a unit outgoing weight. Those of kinks that are crossed at one moment are before and after all of them: the one
+    that does most to an error counts.
 
     >>> import numpy as np
     >>> errors, upwards = np.array([[[1e-3, 1e-3, 0.0]]]), np.array([[0.0, 0.5, 0.0, CROSS, 2.0, 6.0, np.nan, 2.0]])
@@ -146,20 +146,51 @@ def pass_kinks(errors: Array, a: Array, normals: Array, happened: Array) -> None
     >>> errors.tolist()
     [[[0.003, 0.001, 0.0]]]
     """
-    inputs = normals.shape[1]
-    for e in range(happened.shape[0]):
-        h, line, kind = int(happened[e, 0]), int(happened[e, 2]), int(happened[e, 3])
-        if line < 0 or (kind != CROSS and kind != HOLD):
-            continue
-        below, above = a[h] * happened[e, 4], a[h] * happened[e, 5]
-        before, after = (below, above) if happened[e, 7] > 0.0 else (above, below)
+    first = 0
+    while first < happened.shape[0]:
+        h, tau, last = int(happened[first, 0]), happened[first, 1], first
+        while last < happened.shape[0] and happened[last, 0] == h and happened[last, 1] == tau:
+            last += 1
         for s in range(errors.shape[1]):
-            off, change = 0.0, 0.0
-            for k in range(inputs):
-                off += normals[line, k] * errors[h, s, k]
-            if kind == HOLD:
-                change = -off
-            elif before != 0.0:
-                change = (after - before) * min(max(off / before, -LATEST), LATEST)
-            for k in range(inputs):
-                errors[h, s, k] += change * normals[line, k]
+            most, where = 0.0, -1
+            for e in range(first, last):
+                line = int(happened[e, 2])
+                if line >= 0 and happened[e, 3] == HOLD:
+                    _add_along(errors, h, s, normals, line, -_off(errors, h, s, normals, line))
+                elif line >= 0 and happened[e, 3] == CROSS:
+                    change = _stretch(_off(errors, h, s, normals, line), a[h], happened, e)
+                    if abs(change) > abs(most):
+                        most, where = change, line
+            if where >= 0:
+                _add_along(errors, h, s, normals, where, most)
+        first = last
+
+
+@part
+def _off(errors: Array, h: int, s: int, normals: Array, line: int) -> float:
+    """What a neuron is off by along a normal."""
+    total = 0.0
+    for k in range(normals.shape[1]):
+        total += normals[line, k] * errors[h, s, k]
+    return total
+
+
+@part
+def _add_along(errors: Array, h: int, s: int, normals: Array, line: int, change: float) -> None:
+    for k in range(normals.shape[1]):
+        errors[h, s, k] += change * normals[line, k]
+
+
+@part
+def _stretch(off: float, a: float, happened: Array, e: int) -> float:
+    """What a crossing adds to an error along its normal.
+
+    A neuron that just reaches a kink is early by the root of its error: over a step velocities change by about as much as they are, so
+    that z is no more than t^2 times these over two.
+    """
+    below, above = a * happened[e, 4], a * happened[e, 5]
+    before, after = (below, above) if happened[e, 7] > 0.0 else (above, below)
+    if before == 0.0:
+        return 0.0
+    earliest = np.sqrt(2.0 * abs(off) / max(abs(before), abs(after)))
+    return (after - before) * min(max(off / before, -earliest), earliest)
