@@ -66,6 +66,14 @@ def relu_teacher() -> tuple[Array, Array]:
     return x, y + 0.1 * rng.standard_normal(600)
 
 
+def friedman() -> tuple[Array, Array]:
+    """Friedman's first function with noise, inputs in [-1, 1]: labels of which half the inputs say nothing."""
+    from sklearn.datasets import make_friedman1
+
+    x, y = make_friedman1(n_samples=400, n_features=10, noise=1.0, random_state=0)
+    return (2.0 * x - 1.0) / np.sqrt(10), (y - y.mean()) / y.std()
+
+
 PROBLEMS: dict[str, tuple[partial[tuple[Array, Array]], int, str, float]] = {
     "teacher, 1000 x 20": (partial(teacher), 100, "square", 200.0),
     "teacher, 140 x 10": (partial(teacher, 140, 10, 1.5), 30, "square", 100.0),
@@ -75,6 +83,7 @@ PROBLEMS: dict[str, tuple[partial[tuple[Array, Array]], int, str, float]] = {
     "wine": (partial(table, "wine"), 30, "square", 100.0),
     "digits 4 and 9": (partial(digits, 4, 9), 60, "logistic", 25.0),
     "ReLU teacher, 600 x 12": (partial(relu_teacher), 60, "square", 120.0),
+    "Friedman 1, 400 x 10": (partial(friedman), 60, "square", 100.0),
 }
 
 
