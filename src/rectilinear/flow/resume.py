@@ -19,7 +19,8 @@ from .simulate import simulate
 def resume(run: Trajectory, times: ArrayLike, **options: Any) -> Trajectory:
     """Go on with a run, interrupted or not, to later `times`; `options` are those of `simulate`.
 
-    Neurons that were held on kinks are on them still, to rounding, and are held again. The result is one run from t = 0.
+    Neurons that were held on kinks are on them still, to rounding, and are held again. The result is one run from t = 0. To what its later
+    part is estimated to be off by, what the first part was is added as it was: what the flow makes of that afterwards is not followed.
 
     >>> import rectilinear as rl
     >>> net = rl.Network(inputs=2, widths=(5,))

@@ -65,7 +65,7 @@ def simulate(
     unless `early_phase` is False, while outputs are below a tenth of `rtol` of the labels. `rtol` is 1e-9 by default, 1e-6 where
     neurons are followed by themselves (1e-8 below 2,000 samples times neurons, or 100 of both; 1e-9 where all samples have mirror
     images), and 1e-4 for three layers and more
-    with over 1000 kinks (samples times hidden neurons). Followed runs asked for 1e-4 or less are made to 3e-6 at least, which hardly
+    with over 1000 kinks (samples times hidden neurons). Followed runs asked for 1e-4 or less are made to 1e-6 at least, which hardly
     takes longer; one that passed forks of the flow nearer than its tolerance is made once more, up to them with a thirtieth of it, unless
     budgets leave too little. The card says so.
 
