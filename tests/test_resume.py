@@ -67,7 +67,9 @@ def test_a_resumed_run_states_its_error_and_keeps_it(method: str) -> None:
     whole = rl.simulate(problem, part.times, method=method)
     tight = rl.simulate(problem, part.times, method="kinks", rtol=1e-11)
     assert first.audit.weight_error < part.audit.weight_error < 3 * whole.audit.weight_error
-    assert first.audit.loss_error <= part.audit.loss_error < 10 * whole.audit.loss_error  # that of one run dies out as its loss falls
+    assert (
+        first.audit.loss_error <= part.audit.loss_error < 10 * whole.audit.loss_error
+    )  # that of one run dies out as its loss falls
     assert np.abs(part.loss - tight.loss).max() <= part.audit.loss_error * tight.loss[0]
     assert first.audit.energy_residual <= part.audit.energy_residual < 1e-6
     assert "error     estimated at" in str(part)
