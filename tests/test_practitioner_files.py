@@ -123,6 +123,14 @@ READ = {
         ("columns are separated by semicolons, decimals by commas",),
     ),
     "a line break in a name": ("a.csv", b'"a\nlong",y\n1,2.5\n2,3\n', {}, [[1.0], [2.0]], [2.5, 3.0], ()),
+    "an index of pandas": (
+        "a.csv", table({"": [str(k) for k in range(12)], **BOTH}), {}, X, Y,
+        ("the first column has no name and numbers the rows: it is left out",),
+    ),
+    "row names of R": (
+        "a.csv", table({'""': [f'"{k}"' for k in range(1, 13)], **BOTH}), {"target": 3}, X, Y,
+        ("the first column has no name and numbers the rows: it is left out",),
+    ),
     "one row": ("a.csv", b"a,b,y\n1,2,3\n", {}, [[1.0, 2.0]], [3.0], ()),
     "old Macintosh": ("a.csv", table(BOTH).replace(b"\n", b"\r"), {}, X, Y, ()),
     "separators within quotes": ("a.csv", b'"size, cm","b;c",y\n1,2,3\n4,5,6\n', {}, [[1.0, 2.0], [4.0, 5.0]], [3.0, 6.0], ()),
@@ -143,6 +151,11 @@ REFUSED = {
     ),
     "an index": (
         b",a,y\n0,1,2\n", {},
+        "a.csv: every column must have a name, found none for column 1; "
+        "name it, or drop it if it only numbers the rows (pandas: to_csv(index=False)).",
+    ),
+    "a first column without a name that does not number the rows": (
+        b",a,y\n1,1,2\n2,3,4\n4,5,6\n", {},
         "a.csv: every column must have a name, found none for column 1; "
         "name it, or drop it if it only numbers the rows (pandas: to_csv(index=False)).",
     ),

@@ -8,7 +8,7 @@ import math
 import re
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +38,7 @@ ARCHIVES = {
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # how files begin that are written in it
 LOOKED_AT = 50  # rows that the separator is decided on
 COMMENT = "#"
-FEWEST_NUMBERED = 3  # columns: a row 0, 1 may as well be a sample
+FEWEST_NUMBERED = 3  # columns, or rows: 0, 1 may as well be a sample
 DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
 DECIMAL_POINT = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?")
 WHOLE = re.compile(r"[-+]?\d+")
@@ -56,6 +56,7 @@ class _Layout:
     decimal_comma: bool
     header: list[str] | None
     numbered: bool = False  # the header numbers the columns
+    rows_numbered: bool = False  # the first column numbered the rows, and is gone
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -66,6 +67,8 @@ class _Layout:
             )
         if self.numbered and self.header is not None:
             notes.append(f"the first line numbers the columns, 0 to {len(self.header) - 1}")
+        if self.rows_numbered:
+            notes.append("the first column has no name and numbers the rows: it is left out")
         return tuple(notes)
 
     def number(self, cell: str) -> float | None:
@@ -90,6 +93,8 @@ def read_text(path: Path, target: str | int | None, drop: Sequence[str]) -> Tabl
             raise FileError(
                 f"{path.name}, line {line}: {columns} cells are required as in the first row, found {len(row)}{names}."
             )
+    rows, layout = _without_row_numbers(rows, layout)
+    columns = len(rows[0][1])
     if layout.header is not None:
         _check_names(path, layout.header)
     label = target_column(path.name, target, columns, layout.header)
@@ -222,6 +227,17 @@ def _check_units(path: Path, rows: Sequence[Row], layout: _Layout) -> None:
 
 def _has_decimal_commas(cells: Sequence[str]) -> bool:
     return any("," in cell and DECIMAL_COMMA.fullmatch(cell.strip()) for cell in cells)
+
+
+def _without_row_numbers(rows: list[Row], layout: _Layout) -> tuple[list[Row], _Layout]:
+    """The table without a first column that has no name and counts the rows from 0 or 1, as pandas and R write it."""
+    header = layout.header
+    if header is None or header[0] or len(rows) < FEWEST_NUMBERED or not rows[0][1][0].strip().isdecimal():
+        return rows, layout
+    first = int(rows[0][1][0])
+    if first > 1 or any(row[0].strip() != str(first + k) for k, (_, row) in enumerate(rows)):
+        return rows, layout
+    return [(line, row[1:]) for line, row in rows], replace(layout, header=header[1:], rows_numbered=True)
 
 
 def _check_decimals(path: Path, rows: Sequence[Row], columns: Sequence[int]) -> None:
