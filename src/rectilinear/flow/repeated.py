@@ -18,7 +18,7 @@ from .budgets import Watch, counted_together
 from .engines.fork_twins import LOOSEST_DECIDED, ONLY_TELL, TIGHTER, ForkRule, ForkTold
 
 TIGHTEST_REPEATED = 1e-10  # rtol
-MOST_REPEATS = 3  # in the last of which the tolerance is smaller to the end
+MOST_REPEATS = 2  # in the last of which the tolerance is smaller to the end
 WITHOUT_END = (
     Status.OUT_OF_STEPS,
     Status.OUT_OF_SECONDS,
