@@ -68,6 +68,18 @@ def test_simulate_prints_the_card_of_the_run(call):
     assert card[3] == "  times     5 from 0 to 2"
 
 
+def test_simulate_says_where_inputs_make_times_very_long(call, tmp_path):
+    file = tmp_path / "houses.csv"
+    file.write_text("tax,rooms,price\n400,6,1\n300,5,2\n-350,4,-1\n")
+    long, standard = (call("simulate", file, "--alpha", "1", "--until", "2", *more) for more in ((), ("--standardise",)))
+    assert long.exit_code == standard.exit_code == 0
+    assert (
+        "inputs are of size 3.5e+02 (root mean square), so that t = 2 is as long as 2.5e+05 with inputs of size 1; "
+        "take --standardise or a smaller --until if that is not meant"
+    ) in long.stderr
+    assert "inputs are of size" not in standard.stderr
+
+
 def test_simulate_gives_the_numbers_of_the_library(answer):
     printed = answer(*SIMULATE)
     run = rl.simulate(small_problem(1.0), times=np.linspace(0, 2, 5))

@@ -22,6 +22,7 @@ from .group import INTERRUPTED, main
 from .problems import of_a_problem, problem_from, taking
 
 CONVERGES = "converges"  # what --until says to go on until the direction does
+LONG = 1e5  # times for inputs of size 1: those of a table as it is may ask for minutes of stiff steps
 KEPT_POINTS = 200  # states that gradient descent keeps unless told otherwise
 EXIT_CODES = {Status.CHATTERING: 1, Status.STUCK: 1, Status.DIVERGED: 1, Status.INTERRUPTED: INTERRUPTED}
 
@@ -71,11 +72,24 @@ def simulate_command(
     horizon = horizon_of(until, log10_times, points)
 
     def run(problem: Problem, progress: Report) -> Trajectory:
+        say_if_long(problem, horizon)
         return simulate(
             problem, **horizon, method=method, rtol=rtol, max_steps=max_steps, max_seconds=max_seconds, progress=progress
         )
 
     run_and_deliver(run, **shared)
+
+
+def say_if_long(problem: Problem, horizon: dict[str, Any]) -> None:
+    """Time goes by the squared size of the inputs: columns of a table as they are may ask for millions of the usual times."""
+    size = float(np.sqrt(np.mean((problem.x**2).sum(axis=1))))
+    if "times" in horizon and size**2 * horizon["times"][-1] > LONG:
+        last = horizon["times"][-1]
+        click.echo(
+            f"inputs are of size {size:.2g} (root mean square), so that t = {last:g} is as long as {size**2 * last:.2g} with inputs of "
+            "size 1; take --standardise or a smaller --until if that is not meant",
+            err=True,
+        )
 
 
 def horizon_of(until: str | None, log10_times: str | None, points: int) -> dict[str, Any]:
