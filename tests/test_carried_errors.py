@@ -93,6 +93,20 @@ def test_errors_are_no_larger_than_their_neurons():
     assert carried.over_sizes(w, a)[1] < 1e-3
 
 
+@pytest.mark.parametrize("fixed", [0, 1])
+def test_layers_that_do_not_train_are_not_off(fixed):
+    data = student(0).data
+    net = rl.Network(inputs=4, widths=(12,), trainable=tuple(layer != fixed for layer in range(2)))
+    problem = rl.Problem(data, net, net.init(scale=0.3, seed=1))
+    lines, added = SampleLines(problem), np.ones((12, 5))
+    w, a = lines.into(problem.weights[0]), problem.weights[1][0]
+    carried, f = CarriedErrors(problem, lines, w, a, 1e-6), problem.output(problem.weights)
+    now = Present(w, a, np.sign(w @ lines.normals.T).astype(np.int8), f, problem.y - f)
+    carried.carry(now, End(w, a, now.signs, *[np.empty(0)] * 3), 0.1, np.empty((0, 8)), 1e-6 * added, 1e-6)
+    of_layers = np.abs(carried.errors[:, :, :-1]).max(), np.abs(carried.errors[:, :, -1]).max()
+    assert of_layers[fixed] == 0.0 < of_layers[1 - fixed]
+
+
 def test_losses_at_the_edge_of_the_range_of_numbers_carry_nothing():
     problem = student(0)
     lines = SampleLines(problem)
