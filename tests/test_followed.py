@@ -15,7 +15,7 @@ from rectilinear.flow.engines import alternative, event_log, neuron_path
 from rectilinear.flow.engines.followed import FollowedNeurons
 from rectilinear.flow.field import make_field
 from rectilinear.flow.field.sample_lines import SampleLines
-from rectilinear.flow.kinks import contact, single_neuron
+from rectilinear.flow.kinks import answers, single_neuron
 from rectilinear.flow.steppers.legendre_curves import LegendreCurves, gauss_rules
 
 WITHIN = 10  # times the tolerance: what a run may be off by
@@ -390,7 +390,7 @@ def test_multipliers_move_to_a_vertex_without_changing_the_push():
     normals = np.array([[1.0, 0.0], [0.0, 1.0], [np.sqrt(0.5), np.sqrt(0.5)]])
     bounds, mu = np.array([1.0, 2.0, 1.5]), np.array([0.4, 0.7, 0.9])
     push = mu @ normals
-    from_python(contact.to_vertex)(normals @ normals.T, bounds, mu)
+    from_python(answers.to_vertex)(normals @ normals.T, bounds, mu)
     np.testing.assert_allclose(mu @ normals, push, atol=1e-12)
     assert ((mu > 1e-9) & (mu < bounds - 1e-9)).sum() <= 2
     assert (mu >= 0.0).all()

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import rectilinear as rl
 from rectilinear.events import Events, Kind
 from rectilinear.flow.engines.step_events import StepEvents
-from rectilinear.flow.kinks.contact import box_problem, resolve
+from rectilinear.flow.kinks.answers import box_problem
+from rectilinear.flow.kinks.contact import resolve
 from rectilinear.flow.kinks.decisions import Decisions
 from rectilinear.flow.kinks.geometry import Kinks
 from rectilinear.flow.kinks.neuron_groups import Groups

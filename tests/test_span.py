@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rectilinear import Dataset, Network, Problem, Status, simulate
-from rectilinear.flow.kinks.contact import box_problem
+from rectilinear.flow.kinks.answers import box_problem
 from rectilinear.flow.span import Span
 
 

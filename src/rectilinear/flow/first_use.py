@@ -79,7 +79,7 @@ SHARES = {
             "kinks.contact.settle_as_descent",
             "kinks.single_neuron.first_meeting",
             "kinks.single_neuron.first_release",
-            "kinks.contact.box_problem",
+            "kinks.answers.box_problem",
             "kinks.repelling_points.sides_after_turn",
             "kinks.contact.multiplier",
         ),

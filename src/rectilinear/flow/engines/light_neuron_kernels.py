@@ -14,7 +14,8 @@ from ...arrays import Array, Indices, Signs
 from ..apart import apart
 from ..collocation import MATRIX, NODES, STAGES, basis, first_root, may_fall
 from ..compiled import kernel, part
-from ..kinks.contact import ON_A_BOUND, multiplier
+from ..kinks.answers import ON_A_BOUND
+from ..kinks.contact import multiplier
 from ..kinks.crossings import touches_another
 from ..kinks.geometry import KinkArrays
 from ..kinks.single_neuron import NOBODY

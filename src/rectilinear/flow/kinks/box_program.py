@@ -1,6 +1,6 @@
 """The quadratic program of kinks that are met together: impulses within bounds that keep heights at zero where they can.
 
-Hundreds of kinks of a deep network are in it at once, so that it is solved by sweeps, to the tolerance of a step. `contact.box_problem`
+Hundreds of kinks of a deep network are in it at once, so that it is solved by sweeps, to the tolerance of a step. `answers.box_problem`
 is for the few lines that one neuron touches, and solves theirs to rounding by active sets, cubic in their number.
 """
 
