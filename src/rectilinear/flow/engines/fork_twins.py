@@ -24,9 +24,9 @@ from .followed_paths import FollowedPaths
 from .neuron_path import MOST_CLOSE, Start
 from .swept_step import Swept
 
-# Heights over its size that a neuron may be off by: of the tolerance, of the errors carried along from all steps before, and of the
+# Heights over its size that a neuron may be off by, besides the errors carried along from all steps before: of the tolerance, and of the
 # error of the present step, within which it may be off by more than at its end.
-LEAST_DOUBT, CARRIED_DOUBT, WITHIN_SHARE = 0.05, 1.0, 2.0
+LEAST_DOUBT, WITHIN_SHARE = 0.05, 2.0
 LOOSEST_DECIDED = 1e-4  # rtol: who asks for less asks for speed, and forks are only told
 SUSPECTED = 0.5  # tolerances that the present step is taken to add until its error is known
 TOLD = 10.0  # tolerances of the largest weight that a twin must come to be off by for its fork to be told
@@ -97,7 +97,7 @@ class ForkTwins:
 
     def doubts(self, within: Array) -> Array:
         """Heights over their sizes that neurons may be off by in a step that adds as much to them."""
-        return np.asarray(LEAST_DOUBT * self.rtol + CARRIED_DOUBT * np.minimum(self.off, MOST_CLOSE) + within)
+        return np.asarray(LEAST_DOUBT * self.rtol + np.minimum(self.off, MOST_CLOSE) + within)
 
     def suspects(self) -> Array:
         """The same for a step that is still to be made."""
